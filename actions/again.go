@@ -5,17 +5,18 @@ import (
 	"maps"
 )
 
-// CheckAgain asks the step's preflights again, right before an effect. A step needs it if its Do takes long until then:
-// EKCO may be paused by now, or the object replaced. If a preflight is against the effect, CheckAgain returns an
-// [UnfinishedError] that waits. EKCO then asks the preflights again, and they hold the step.
+// CheckAgain runs the step's preflights again, right before an effect. A Do that takes long before its effect needs
+// this: in between, a person may have paused EKCO, or the object may have been replaced. If a preflight does not pass,
+// CheckAgain returns an [UnfinishedError] that waits. EKCO then examines the step as before an attempt, and the
+// preflight holds it.
 //
-// Only Do may call it. For a step that must finish, see [StepDef.MustFinish], it asks only [SafeMode].
+// Only Do may call CheckAgain. For a step that must finish (see [StepDef.MustFinish]), it runs only [SafeMode].
 func (c StepContext) CheckAgain(ctx context.Context) error {
 	return c.askAgain(ctx, func(string) bool { return true })
 }
 
-// CheckPolicy is [StepContext.CheckAgain] for steps with a long series of effects, which call it now and then: it asks
-// only the rules of policy and [Definition.AskedLast].
+// CheckPolicy is a shorter [StepContext.CheckAgain] for steps that cause many effects one after the other: it runs only
+// the rules of policy and [Definition.AskedLast].
 func (c StepContext) CheckPolicy(ctx context.Context) error {
 	return c.askAgain(ctx, c.askedLast)
 }
@@ -27,8 +28,8 @@ func (c StepContext) askAgain(ctx context.Context, which func(name string) bool)
 	return c.ask(ctx, which)
 }
 
-// askFunc returns the function with which a running step asks its preflights again. They get a record
-// that does not count this attempt: a preflight that waits between attempts would take it for a failed one.
+// askFunc returns the function with which a running step runs its preflights again. The function passes them a record
+// without the running attempt: a preflight that pauses between attempts would take that attempt for a failed one.
 func (a *run) askFunc(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
 	preflights, before := s.planned.Preflights, record.Action
 	before.Steps = maps.Clone(before.Steps)

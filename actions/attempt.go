@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// errDryRun is returned instead of an effect in a dry run. No caller should get that far: this is the last safeguard.
+// errDryRun is returned instead of an effect in a dry run. It is the last safeguard: callers must not start an attempt
+// in a dry run.
 var errDryRun = errors.New("a dry run changes nothing")
 
-// attemptResult is how one attempt of a step went.
+// attemptResult is the result of one attempt of a step.
 type attemptResult struct {
 	outputs json.RawMessage
 	err     error
 }
 
-// attempt causes a step's effect and waits until the effect is verified, within the plan's timeout. The effect is
-// interrupted only when work ends. Waiting for the verification changes nothing, so it also ends with waiting. In a dry
-// run attempt causes nothing and returns [errDryRun].
+// attempt causes a step's effect and waits until the effect is verified, within the timeout of the plan. The end of
+// work interrupts the effect. The end of waiting only ends the wait for verification, because that wait changes
+// nothing. In a dry run attempt causes no effect and returns [errDryRun].
 func attempt(work, waiting context.Context, code StepDef, step StepContext) (result attemptResult) {
 	if step.Action.Request.DryRun {
 		return attemptResult{err: fmt.Errorf("step %s of %s: %w", step.Planned.ID, step.Action.ID, errDryRun)}
@@ -33,7 +34,7 @@ func attempt(work, waiting context.Context, code StepDef, step StepContext) (res
 	return attemptWithin(work, waiting, timeout, code, step)
 }
 
-// attemptWithin is an attempt without its cleanup.
+// attemptWithin makes an attempt without [StepDef.CleanUp].
 func attemptWithin(work, waiting context.Context, timeout time.Duration, code StepDef, step StepContext) (result attemptResult) {
 	defer Catch(step.Log, "an attempt", &result.err)
 	work, cancel := context.WithTimeout(work, timeout)
@@ -42,7 +43,7 @@ func attemptWithin(work, waiting context.Context, timeout time.Duration, code St
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
-	proof, err := waitForProof(work, waiting, code, step.leaving(outputs))
+	proof, err := waitForProof(work, waiting, code, step.withOutputs(outputs))
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
@@ -52,10 +53,10 @@ func attemptWithin(work, waiting context.Context, timeout time.Duration, code St
 	return attemptResult{outputs: outputs}
 }
 
-// cleanUpTime bounds [StepDef.CleanUp].
+// cleanUpTime limits one call of [StepDef.CleanUp].
 const cleanUpTime = 5 * time.Second
 
-// cleanUp calls the step's [StepDef.CleanUp]. A panic there is logged and does not change the attempt's result.
+// cleanUp calls the step's [StepDef.CleanUp]. It logs a panic, which does not change the attempt's result.
 func cleanUp(work context.Context, code StepDef, step StepContext, failed *error) {
 	if code.CleanUp == nil {
 		return
@@ -64,11 +65,11 @@ func cleanUp(work context.Context, code StepDef, step StepContext, failed *error
 	defer Catch(step.Log, "the cleanup after an attempt", &panicked)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), cleanUpTime)
 	defer cancel()
-	code.CleanUp(ctx, step.over(), *failed)
+	code.CleanUp(ctx, step.afterAttempt(), *failed)
 }
 
-// waitForProof waits for the proof until either context ends. If waiting has ended before, it verifies the effect once, so
-// that the next start need not repeat it.
+// waitForProof waits for the proof until one of the contexts ends. If waiting has already ended, it checks the effect
+// once, so that the next start of EKCO need not repeat the effect.
 func waitForProof(work, waiting context.Context, code StepDef, step StepContext) (Proof, error) {
 	if waiting.Err() != nil {
 		proof, err := code.Prove(work, step)
@@ -83,17 +84,18 @@ func waitForProof(work, waiting context.Context, code StepDef, step StepContext)
 	return awaitProof(proving, code, step)
 }
 
-// defaultTimeout is for steps to which the plan gives no timeout.
+// defaultTimeout limits steps for which the plan has no timeout.
 const defaultTimeout = time.Minute
 
-// The pauses between two checks for a proof grow from firstLook to lastLook: most effects are visible at once.
+// The pause between two checks for a proof grows from firstProofInterval to maxProofInterval. It starts short because
+// most effects are visible at once.
 const (
-	firstLook = 100 * time.Millisecond
-	lastLook  = 2 * time.Second
+	firstProofInterval = 100 * time.Millisecond
+	maxProofInterval   = 2 * time.Second
 )
 
 func awaitProof(ctx context.Context, code StepDef, step StepContext) (Proof, error) {
-	wakeUp := neverWoken
+	wakeUp := noWakeUp
 	if code.WakeUp != nil {
 		wakeUp = func() <-chan struct{} { return code.WakeUp(step) }
 	}
@@ -113,7 +115,7 @@ func awaitProof(ctx context.Context, code StepDef, step StepContext) (Proof, err
 // Await calls prove until the proof is done or ctx ends. If the channel from wakeUp is closed, it calls prove again at
 // once. It returns an error if the proof is Lost, or still missing when ctx ends.
 func Await(ctx context.Context, wakeUp func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := firstProofInterval; ; pause = min(2*pause, maxProofInterval) {
 		woken := wakeUp()
 		proof, err := prove(ctx)
 		if err != nil {
@@ -129,14 +131,14 @@ func Await(ctx context.Context, wakeUp func() <-chan struct{}, prove func(contex
 		case <-ctx.Done():
 			return Proof{}, &unseenError{proof.Missing, proof.Worse, ctx.Err()}
 		case <-woken:
-			pause = firstLook
+			pause = firstProofInterval
 		case <-time.After(pause):
 		}
 	}
 }
 
-// noEffect is the reason if a step names none.
-const noEffect = "its effect is not visible"
+// defaultMissing is the reason in messages if the proof has no Missing text.
+const defaultMissing = "its effect is not visible"
 
 // unseenError is the error of an attempt whose effect was not visible in time.
 type unseenError struct {
@@ -145,9 +147,9 @@ type unseenError struct {
 	err     error
 }
 
-// Error leaves out that the time is over: timedOut adds that, with the limit.
+// Error does not mention the timeout; timedOut adds the timeout to the message.
 func (e *unseenError) Error() string {
-	missing := cmp.Or(e.missing, noEffect)
+	missing := cmp.Or(e.missing, defaultMissing)
 	if errors.Is(e.err, context.DeadlineExceeded) {
 		return missing
 	}
@@ -156,7 +158,7 @@ func (e *unseenError) Error() string {
 
 func (e *unseenError) Unwrap() error { return e.err }
 
-// lostError is the error of an attempt whose effect will not come any more.
+// lostError is the error of an attempt whose effect can no longer happen.
 type lostError struct {
 	missing string
 	worse   bool

@@ -47,10 +47,10 @@ func TestWhatDoesNotShowInTimeIsSaidWithoutTheContext(t *testing.T) {
 		missing, want string
 	}{
 		"too late":         {late, "pod p is there", "no success within 1m0s: pod p is there"},
-		"too late, unsaid": {late, "", "no success within 1m0s: " + noEffect},
+		"too late, unsaid": {late, "", "no success within 1m0s: " + defaultMissing},
 		"left":             {left, "pod p is there", "pod p is there: context canceled"},
 	} {
-		_, err := Await(test.ctx, neverWoken, func(context.Context) (Proof, error) { return Proof{Missing: test.missing}, nil })
+		_, err := Await(test.ctx, noWakeUp, func(context.Context) (Proof, error) { return Proof{Missing: test.missing}, nil })
 		if err = timedOut(test.ctx, time.Minute, err); err.Error() != test.want || !errors.Is(err, test.ctx.Err()) {
 			t.Errorf("%s: got %v", name, err)
 		}

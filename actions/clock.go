@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// localTime converts a recorded time from the journal's clock to this process's monotonic clock, which cannot be set. A time
-// in the future becomes now.
+// localTime converts a recorded time from the journal's clock to the monotonic clock of this process, which no one can
+// set. It turns a time in the future into the present time.
 func (r *Runner) localTime(past time.Time) time.Time {
 	if past.IsZero() {
 		return past
@@ -16,8 +16,8 @@ func (r *Runner) localTime(past time.Time) time.Time {
 	return time.Now().Add(-max(0, r.cfg.Now().Sub(past)))
 }
 
-// localTimes returns a copy of a record with its times by this process's clock. No retry is later than the longest
-// backoff from now.
+// localTimes returns a copy of a record with its times converted to the clock of this process. It limits the time of
+// each retry to the longest backoff from now.
 func (r *Runner) localTimes(record journal.ActionRecord) journal.ActionRecord {
 	record = snapshot(record)
 	record.RequestedAt = r.localTime(record.RequestedAt)

@@ -7,10 +7,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// costsTimeout bounds [Definition.Costs]: a person waits for the answer.
+// costsTimeout limits [Definition.Costs], because a person waits for the answer.
 const costsTimeout = 20 * time.Second
 
-// Costs lists, one line each, what running the record's plan removes or changes. It changes nothing.
+// Costs lists what the record's plan would remove or change, with one line for each item. Costs itself changes nothing.
 func (r *Runner) Costs(ctx context.Context, record journal.ActionRecord) (costs []string) {
 	kind, known := r.kinds[record.Kind]
 	if !known || kind.Costs == nil {

@@ -7,27 +7,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Holds that no preflight causes.
+// These holds have no preflight.
 const (
-	// HoldPlan: the action could not be planned yet.
+	// HoldPlan means that the action could not be planned yet.
 	HoldPlan = "Plan"
-	// HoldAnswer: a check has not answered yet. It has its own name, because a hold of that check may mean something
-	// else for the rest of the action.
+	// HoldAnswer means that a check has not answered yet. It differs from the name of the check, because a hold under
+	// that name may affect the rest of the action differently.
 	HoldAnswer = "Answer"
-	// HoldReadable: this EKCO cannot read or run the action.
+	// HoldReadable means that this EKCO cannot read or run the action.
 	HoldReadable = "Readable"
-	// HoldNextAttempt: see [journal.HoldNextAttempt].
+	// HoldNextAttempt means that a failed step waits for its next attempt; see [journal.HoldNextAttempt].
 	HoldNextAttempt = journal.HoldNextAttempt
 )
 
-// decide prepares the next events and launches, and returns when to decide again if no result arrives before; zero
-// means never.
+// decide prepares the next events and launches. It returns the time to decide again if no result arrives earlier; the
+// zero time means never.
 func (a *run) decide() (wake time.Time) {
 	switch {
 	case a.stopping || a.record.Ended != nil:
 		return time.Time{}
-	case a.unfit != nil:
-		a.hold("", Check{HoldReadable, Hold(a.unfit.Error())})
+	case a.unfitReason != nil:
+		a.hold("", Check{HoldReadable, Hold(a.unfitReason.Error())})
 		return time.Time{}
 	}
 	a.considerCancel()
@@ -75,13 +75,13 @@ func (a *run) considerCancel() {
 	a.endEarly(ended)
 }
 
-// endEarly starts no more steps. Running steps finish first, except interruptible ones; then [run.windUp] ends the
-// action.
+// endEarly prevents that more steps start. Interruptible steps are cut short; other running steps finish. Then
+// [run.windUp] ends the action.
 func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	for _, g := range a.groups {
 		if !g.busy {
-			a.leaveDomains(g)
+			a.dropClaim(g)
 		}
 	}
 	a.stopGoing()
@@ -99,7 +99,7 @@ func (a *run) makePlan() (wake time.Time) {
 	a.planning.begin()
 	record, looking, pending := snapshot(a.record), a.looking, a.beginCheck(nil, "")
 	pending.begin(HoldPlan)
-	a.async(func() func() {
+	a.startAsync(func() func() {
 		made, err := a.plan(looking, a.kind, record)
 		return func() {
 			a.endCheck(pending)
@@ -123,8 +123,8 @@ func (a *run) planMade(made journal.Plan, err error) {
 	}
 }
 
-// startDue examines the steps that may start now, group by group, up to maxConcurrent busy steps, and returns when the
-// next one may start.
+// startDue examines the steps that may start now, one group after the other, while at most maxConcurrent steps are
+// busy. It returns when the next step may start.
 func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	room := maxConcurrent - a.busySteps()
 	var order []*group
@@ -138,7 +138,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 			continue
 		}
 		if s.group.busy || room == 0 {
-			continue // a step is running; its result causes the next turn
+			continue // the result of the running step triggers the next turn
 		}
 		room--
 		if batches[s.group] == nil {
@@ -171,26 +171,26 @@ func (a *run) examineBatch(g *group, batch []*stepState) {
 	}
 	look := func() {
 		pending := a.beginCheck(g, batch[0].planned.ID)
-		a.async(func() func() {
+		a.startAsync(func() func() {
 			found := a.examine(looking, a.kind, contexts, candidates, preflights, pending)
 			return func() {
 				a.endCheck(pending)
-				a.examined(g, batch, found)
+				a.handleExamination(g, batch, found)
 			}
 		})
 	}
 	if slices.Contains(preflights, Mirrored) {
-		// Only after the events of this turn are on disk: otherwise the mirror would lack the plan.
+		// Launch it after this turn's events are on disk: otherwise the mirror would lack the plan.
 		a.launches = append(a.launches, look)
 		return
 	}
 	look()
 }
 
-// begin begins a try.
+// begin marks a check as running.
 func (t *checkState) begin() { t.busy, t.again = true, false }
 
-// wait backs off before the next try, longer each time.
+// wait schedules the next check after a backoff, which grows each time.
 func (t *checkState) wait(policy RetryPolicy) {
 	if t.again {
 		t.next = time.Time{}
@@ -200,5 +200,5 @@ func (t *checkState) wait(policy RetryPolicy) {
 	t.next = time.Now().Add(policy.afterHold(t.tries))
 }
 
-// hurry makes the next try come at once.
+// hurry schedules the next check at once.
 func (t *checkState) hurry() { t.next, t.again = time.Time{}, t.busy }

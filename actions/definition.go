@@ -9,52 +9,51 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Definition is one kind of action: its plan, steps and checks. A capability registers it. Its functions must be safe
-// for concurrent use.
+// Definition describes one kind of action: its plan, steps and checks. A capability registers it. Its functions must be
+// safe for concurrent use.
 type Definition struct {
 	// Kind names it in the journal.
 	Kind journal.ActionKind
-	// Noun names it in sentences: "the purge continues".
+	// Noun names the kind in messages such as "the purge continues".
 	Noun string
-	// AskedLast names preflights, besides the rules of policy, that are asked after all others have answered, because
-	// what they check can change quickly.
+	// AskedLast names preflights that run after all others have answered, because the state that they check can change
+	// quickly. The rules of policy always run last, too.
 	AskedLast []string
-	// Expendable is set when losing all records of the action does no harm, for example because EKCO then requests it
-	// again.
+	// Expendable is true if the loss of all records of the action does no harm, for example because EKCO then requests
+	// the action again.
 	Expendable bool
 	// Partial makes the action end as [journal.OutcomePartial] if the outputs of a step name something
 	// that is missing.
 	Partial bool
-	// RetriesStalled makes EKCO retry a stalled action automatically, with a growing backoff. Otherwise an
-	// unrepaired cause would also block what is due later. Until it ends, the action is shown as stalled.
+	// RetriesStalled makes EKCO retry a stalled action automatically, with a growing backoff. It is for actions that
+	// would otherwise block later work until a person retries them. The action counts as stalled until it ends.
 	RetriesStalled bool
-	// Needed are the kinds of step (their Does) that always have outputs, which later steps, checks or undo steps read.
-	// If such a step is done and its outputs are missing, the action is held.
+	// Needed lists the kinds of steps (their Does) whose outputs later steps, checks or undo steps read. If such a step
+	// is done but its outputs are missing, EKCO holds the action.
 	Needed []string
-	// Exclusive is set when two EKCOs must not run such actions at the same time: each step waits until this EKCO's
-	// actions are mirrored, and then those of another EKCO cannot be.
+	// Exclusive is true if two EKCOs must not run actions of this kind at the same time. Each step then waits until
+	// this EKCO has mirrored its actions, because another EKCO cannot mirror its own actions at the same time.
 	Exclusive bool
 
-	// For, unless nil, returns the definition that replaces this one for an action about that subject.
+	// For returns the definition to use instead of this one for the subject. It may be nil.
 	For func(subject journal.Subject) Definition
 
-	// Plan captures every fact the action needs and lists its steps. It changes
-	// nothing. An error holds the action, visibly, and Plan is called again.
+	// Plan captures all facts that the action needs, and lists its steps. It changes nothing. If it returns an error,
+	// EKCO holds the action visibly and calls Plan again later.
 	Plan func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
-	// Steps is the code of the planned steps, by their Does.
+	// Steps has the code of the planned steps, by the steps' Does.
 	Steps map[string]StepDef
-	// Preflights are the checks that belong to the kind, by name. They take
-	// precedence over those of [Config].
+	// Preflights has the checks of this kind, by name. They take precedence over [Config.Preflights].
 	Preflights map[string]Preflight
-	// Costs, unless nil, lists what a planned action removes or changes, one line each, for a person who must decide
-	// whether to run it. It changes nothing, and also lists what it could not find out.
+	// Costs lists what a planned action would remove or change, with one line for each item, for a person who decides
+	// whether to run it. It changes nothing, and also lists what it could not read. It may be nil.
 	Costs func(ctx context.Context, record journal.ActionRecord) []string
-	// Guards, unless nil, lists preflights that are asked before a step even if its plan does not list them: an older
-	// version may have made the plan.
+	// Guards lists preflights to run before a step even if the plan does not list them, because an older version may
+	// have made the plan. It may be nil.
 	Guards func(record journal.ActionRecord, planned journal.PlannedStep) []string
 }
 
-// step returns the code for planned steps with that Does.
+// step returns the code for planned steps with this Does.
 func (d *Definition) step(does string) (StepDef, bool) {
 	if code, ok := d.Steps[does]; ok {
 		return code, true
@@ -62,72 +61,72 @@ func (d *Definition) step(does string) (StepDef, bool) {
 	return StepDef{Step: gateStep{}}, does == DoesGate
 }
 
-// Step is an effect and its verification. Both methods must honour ctx, must be idempotent, and must be safe for
-// concurrent use.
+// Step is an effect and its verification. Both methods must honour ctx, be idempotent, and be safe for concurrent use.
 type Step interface {
-	// Prove checks whether the effect has happened. It changes nothing. The outputs of Do are in the step's record.
+	// Prove checks whether the effect has happened. It changes nothing. It can read the outputs of Do in the step's
+	// record.
 	Prove(ctx context.Context, step StepContext) (Proof, error)
-	// Do causes the effect. It is no error if the effect exists already.
+	// Do causes the effect. It returns no error if the effect has already happened.
 	Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error)
 }
 
-// StepDef is a [Step] with its properties. All but the Step may be left out.
+// StepDef is a [Step] with its properties. All fields except Step are optional.
 type StepDef struct {
 	Step
-	// Atomic is set when the effect is a single call which Prove sees completely: while Prove denies it, nothing has
-	// happened. An action can still be abandoned after its point of no return while every irreversible step that was
-	// started is atomic and is denied.
+	// Atomic is true if the effect is a single call and Prove fully sees its result: if Prove reports that it is not
+	// done, nothing has happened. Past its point of no return, EKCO can still abandon an action if every started
+	// irreversible step is atomic and not done.
 	Atomic bool
-	// Interruptible is set when the effect may take hours and may be cut short at any moment; a later attempt
-	// continues it. The context of Do then ends as soon as the action is to end early or EKCO to stop. Other steps
-	// complete first, within the grace period of EKCO's stop. An undo step is never cut short.
+	// Interruptible is true if the effect may take hours and can stop at any moment; a later attempt continues it. The
+	// context of Do then ends at once when the action ends early or EKCO stops. Other steps may finish within the grace
+	// period of EKCO's stop. An undo step is never interrupted.
 	Interruptible bool
-	// MayBeForgone is set when Prove may find the step done without a start. Prove is then also asked while the step
-	// waits for another action's domains: it may not need them.
+	// MayBeForgone is true if Prove may find the step done before it started. EKCO then calls Prove also while the step
+	// waits for domains of another action, because a done step does not need them.
 	MayBeForgone bool
-	// SlowProof is set when one call of Prove may take as long as the step's timeout.
+	// SlowProof is true if one call of Prove may take as long as the step's timeout.
 	SlowProof bool
 
-	// MustFinish is for a step of several effects between which the cluster is worse off than before and after, as
-	// while a service is away. It reports, from the record of the started step alone, whether it was interrupted
-	// there. Then only its proof and [SafeMode] are asked before it continues, and it does not wait for other
-	// actions; Do decides whether it completes or undoes its effects. If it fails too often there, the action ends
-	// early and undoes what the step did, as far as the plan says how. The same holds for the undo step, whatever
-	// ended the action.
+	// MustFinish is for a step with several effects that leaves the cluster worse off in between, for example while a
+	// Service selects no pods. It reports whether the step was interrupted in this state; it uses only the record of
+	// the started step. If so, the step continues without waiting for other actions and without checks other than its
+	// proof and [SafeMode]. Do decides whether it completes or undoes its effects. If the step fails too often in this
+	// state, the action ends early and runs the undo steps of the plan. All this also applies to the undo step of such
+	// a step.
 	MustFinish func(step StepContext) bool
-	// CleanUp is called at the end of each attempt: with nil once its proof was seen, else with the reason, which
-	// has ctx's error in its tree if the action is to end early or EKCO to stop. What it takes back is part of what
-	// the step's start has announced. It has a few seconds, also at EKCO's stop. If EKCO is killed it is not called,
-	// so a later attempt must tolerate what it would have taken back.
+	// CleanUp is called at the end of each attempt. failed is nil if the proof was seen; otherwise it is the reason,
+	// and wraps ctx's error if the action ends early or EKCO stops. CleanUp may only undo effects of the same step. It
+	// has a few seconds, also when EKCO stops. If EKCO is killed, CleanUp is not called, so a later attempt must
+	// tolerate the effects that it would have undone.
 	CleanUp func(ctx context.Context, step StepContext, failed error)
-	// WakeUp returns a channel that is closed when it is worth looking again whether the effect has happened, or
-	// nil. It is called before each look. EKCO also looks without it, every few seconds.
+	// WakeUp returns nil or a channel. EKCO calls WakeUp before each check of the effect, and checks again as soon as
+	// the channel is closed. In any case EKCO checks every few seconds.
 	WakeUp func(step StepContext) <-chan struct{}
-	// Skips returns what the step would remove but must not, because it is another's now. It changes nothing, and is
-	// asked together with the step's preflights, also while one of them holds the step. What it names is on record
-	// before the step starts, and stays in [journal.ActionRecord.Left] for the rest of the action. It may name
-	// again what is on record.
+	// Skips returns objects that the step would remove but must not, because they now belong to another owner. It
+	// changes nothing. It runs together with the step's preflights, also while one of them holds the step. EKCO records
+	// the objects before the step starts, in [journal.ActionRecord.Left], for the rest of the action. Skips may return
+	// recorded objects again.
 	Skips func(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
 // Proof is the result of verifying a step's effect.
 type Proof struct {
-	// Done is set when the effect has happened.
+	// Done is true if the effect has happened.
 	Done bool
-	// Missing says, for people, what has not happened yet.
+	// Missing describes for persons what has not happened yet.
 	Missing string
-	// Waits is set when the step can do nothing about Missing for now. The step is held, under [HoldItems], until it
+	// Waits is true if the step cannot do anything about Missing now. EKCO holds the step, under [HoldItems], until it
 	// can.
 	Waits bool
-	// Foreign is set when another program, or a person, must do what is missing, for example remove a finalizer.
+	// Foreign is true if another program or a person must do the missing part, for example remove a finalizer.
 	Foreign bool
-	// Lost is set when the effect will not come any more. An attempt that waits for it then fails, with Missing as the
+	// Lost is true if the effect can no longer happen. An attempt that waits for it then fails, with Missing as the
 	// reason.
 	Lost bool
-	// Worse is set when the effect left the step's node worse off. It counts if the proof is Lost or the time is over;
-	// see [journal.StepFailed].
+	// Worse is true if the effect made the state of the step's node worse. It is used only if Lost is true or the
+	// attempt runs out of time; see [journal.StepFailed].
 	Worse bool
-	// Outputs are kept with the step if Do returned none.
+	// Outputs become the step's outputs if Do returned none.
 	Outputs json.RawMessage
 }
 
@@ -136,7 +135,7 @@ type StepContext struct {
 	// Action is the action's record at the time of the call. Read-only.
 	Action  journal.ActionRecord
 	Planned journal.PlannedStep
-	// Log carries the ids of the action and of the step.
+	// Log adds the ids of the action and of the step to each message.
 	Log *slog.Logger
 
 	watcher Watcher
@@ -144,12 +143,12 @@ type StepContext struct {
 	note func(context.Context, json.RawMessage, bool) error
 	// mirrored is the preflight [Mirrored]; it is nil if there is none, or no attempt is running.
 	mirrored Preflight
-	// ask asks the preflights that which selects; it is nil if no attempt is running.
+	// ask runs the preflights that which selects. It is nil if no attempt is running.
 	ask       func(ctx context.Context, which func(name string) bool) error
 	askedLast func(name string) bool
 }
 
-// Input decodes what the plan gives the step.
+// Input decodes the input that the plan has for the step.
 func (c StepContext) Input(into any) error {
 	if err := json.Unmarshal(c.Planned.Input, into); err != nil {
 		return fmt.Errorf("read the input of step %q: %w", c.Planned.ID, err)

@@ -11,26 +11,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Domains are locks: steps of different actions that change the same domain take turns. The owner of the state answers,
-// with [fsm.Domains]. Domains must be safe for concurrent use.
+// Domains are locks: steps of different actions that change the same domain take turns. The owner of the state
+// implements this interface with [fsm.Domains]. Implementations must be safe for concurrent use.
 type Domains interface {
-	// Take grants the steps their domains, or returns what they wait for; then [Inbox.Recheck] is called when it is
-	// their turn. An error means that Take cannot check.
+	// Take locks the domains of the steps. If another step has one of them, ok is false, and [Inbox.Recheck] is called
+	// when it is the steps' turn. An error means that Take could not check.
 	Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error)
-	// Leave drops a claim, or a grant whose step did not start.
+	// Leave withdraws a waiting claim, or unlocks the domains of a step that did not start.
 	Leave(action, step string)
 }
 
-// NoDomains is for planned steps that change nothing that other actions change, or that take too long to make other
-// actions wait. A step with nil Domains takes all domains of its kind. At least one step must take a domain: EKCO treats
-// a plan without any as one of a version before domains.
+// NoDomains is for planned steps that change nothing that other actions change, or that take too long to block other
+// actions. A step with nil Domains locks all domains of its kind. At least one step of a plan must lock a domain: EKCO
+// treats a plan without domains as a plan of a version that had no domains.
 var NoDomains = []string{}
 
-// HoldDomains is the hold of a step that waits for another action's step.
+// HoldDomains is the hold of a step that waits for a domain of another action's step.
 const HoldDomains = "Domains"
 
-// quietWait is how long a step waits for its turn before EKCO records that: most steps take a moment.
-const quietWait = 3 * time.Second
+// unrecordedWait is how long a step waits for its domains before EKCO records the wait. Most waits are shorter.
+const unrecordedWait = 3 * time.Second
 
 // fillDomains gives the kind's domains to the steps with nil Domains.
 func (k *Kind) fillDomains(steps []journal.PlannedStep) {
@@ -41,7 +41,7 @@ func (k *Kind) fillDomains(steps []journal.PlannedStep) {
 	}
 }
 
-// checkDomains returns an error if a step takes a domain that its kind does not have, or no step takes any; see
+// checkDomains returns an error if a step locks a domain that its kind does not have, or if no step locks a domain; see
 // [NoDomains].
 func (k *Kind) checkDomains(plan journal.Plan) error {
 	if len(k.Domains) > 0 && !plan.NamesDomains() {
@@ -62,8 +62,8 @@ func (a *run) takesDomains(g *group) bool {
 	return a.cfg.Domains != nil && len(g.domains) > 0 && !a.record.Request.DryRun
 }
 
-// takeDomains asks for the domains of steps that nothing else holds. When they have them, it asks again the preflights
-// that are asked last: an action that ended meanwhile may have left things worse.
+// takeDomains locks the domains of steps whose preflights passed. When it has the locks, it runs the preflights of
+// [Kind.askedLast] again: an action that ended in the meantime may have changed what they check.
 func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func([]Check)) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true
@@ -72,7 +72,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 		claim.Steps = append(claim.Steps, s.planned.ID)
 	}
 	if g.claimed != claim.Steps[0] {
-		a.leaveDomains(g)
+		a.dropClaim(g)
 		g.claimed = claim.Steps[0]
 	}
 	var names []string
@@ -83,7 +83,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 	}
 	looking, record, pending := a.looking, a.contextFor(steps[0].planned).Action, a.beginCheck(g, claim.Steps[0])
 	pending.begin(HoldDomains)
-	a.async(func() func() {
+	a.startAsync(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		var again []Check
 		var unasked error
@@ -92,34 +92,34 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 		}
 		return func() {
 			a.endCheck(pending)
-			free(g, steps)
-			refused := a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record)
+			endGroupCheck(g, steps)
+			refused := a.kind.gravest(a.heldForLoss(a.holdUntilLasting(again)), a.record)
 			switch {
 			case a.stopping, a.looking.Err() != nil:
-				a.leaveDomains(g)
+				a.dropClaim(g)
 			case err != nil:
-				a.block(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same: " + err.Error()).About("unchecked")})
+				a.holdGroup(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
 			case unasked != nil:
-				a.leaveDomains(g)
-				a.block(g, steps[0], Check{HoldDomains, Hold("cannot repeat the last preflights: " + unasked.Error()).About("unasked")})
+				a.dropClaim(g)
+				a.holdGroup(g, steps[0], Check{HoldDomains, Hold("cannot repeat the last preflights: " + unasked.Error()).About("unasked")})
 			case refused.Verdict.Kind == VerdictHold:
-				a.leaveDomains(g)
-				a.block(g, steps[0], refused)
+				a.dropClaim(g)
+				a.holdGroup(g, steps[0], refused)
 			case refused.Verdict.Kind == VerdictAbandon: // the next examination ends the action
-				a.leaveDomains(g)
+				a.dropClaim(g)
 				g.wait(a.cfg.Retry)
 			default:
 				g.claimed = "" // from now on the started step has the domains
-				start(answered(checks, again))
+				start(replaceChecks(checks, again))
 			}
 		}
 	})
 }
 
-// answered replaces the answers that were asked again.
-func answered(checks, again []Check) []Check {
+// replaceChecks replaces checks that were repeated by their new answers.
+func replaceChecks(checks, again []Check) []Check {
 	checks = slices.Clone(checks)
 	for i := range checks {
 		if at := slices.IndexFunc(again, func(c Check) bool { return c.Preflight == checks[i].Preflight }); at >= 0 {
@@ -129,20 +129,20 @@ func answered(checks, again []Check) []Check {
 	return checks
 }
 
-// waitForDomains makes the group wait for another action's step. It records the wait only after quietWait.
+// waitForDomains makes the group wait for another action's step. It records the wait only after unrecordedWait.
 func (a *run) waitForDomains(g *group, first *stepState, taken fsm.Taken) {
 	if g.waitsFrom.IsZero() {
 		g.waitsFrom = time.Now()
 	}
-	if g.heldStep == "" && time.Since(g.waitsFrom) < quietWait {
+	if g.heldStep == "" && time.Since(g.waitsFrom) < unrecordedWait {
 		g.wait(a.cfg.Retry)
 		return
 	}
-	a.block(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})
+	a.holdGroup(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})
 }
 
-// leaveDomains drops the group's claim, if it has one.
-func (a *run) leaveDomains(g *group) {
+// dropClaim withdraws the group's claim on its domains, if it has one.
+func (a *run) dropClaim(g *group) {
 	if g.claimed != "" {
 		a.cfg.Domains.Leave(a.record.ID, g.claimed)
 	}

@@ -12,27 +12,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookTimeout bounds one call of a preflight, or of Prove unless the step has a [StepDef.SlowProof].
-const lookTimeout = 30 * time.Second
+// checkTimeout limits one call of a preflight, and one call of Prove unless the step has a [StepDef.SlowProof].
+const checkTimeout = 30 * time.Second
 
 // candidate is a step that may start.
 type candidate struct {
 	planned journal.PlannedStep
 	code    StepDef
-	// prove is set when the step was started before, so its effect may have happened, or when it waits for domains and
-	// [StepDef.MayBeForgone].
+	// prove is true if the effect may have happened already: the step was started before, or it waits for domains and
+	// has [StepDef.MayBeForgone].
 	prove bool
 }
 
 // examination is the result of checking a batch of candidates.
 type examination struct {
-	// proofs are those of the candidates with prove set, by step id.
+	// proofs has the results of Prove for the candidates with prove set, by step id.
 	proofs map[string]proofResult
-	// checks are the preflights' answers. It is empty if every candidate is done, or if err is set because a preflight
-	// could not be asked.
+	// checks has the answers of the preflights. It is empty if every candidate is done, or if err is set because a
+	// preflight could not run.
 	checks []Check
 	err    error
-	// left is what the candidates must leave alone.
+	// left are the objects that the candidates must not change.
 	left []journal.ActionLeft
 }
 
@@ -65,7 +65,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 	unproved := slices.ContainsFunc(batch, func(c candidate) bool { return !result.proofs[c.planned.ID].Done })
 	if unproved {
 		first := contexts[batch[0].planned.ID]
-		// Both read the same objects; at the same time they can share one read.
+		// They read the same objects, and parallel calls can share one read.
 		parallel.Run(
 			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, pending) },
 			func() { result.left = skips(ctx, contexts, batch) },
@@ -76,7 +76,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 
 func prove(ctx context.Context, code StepDef, step StepContext) (result proofResult) {
 	defer Catch(step.Log, "the verification of an effect", &result.err)
-	timeout := lookTimeout
+	timeout := checkTimeout
 	if code.SlowProof {
 		timeout = max(timeout, time.Duration(step.Planned.Timeout))
 	}
@@ -89,9 +89,9 @@ func prove(ctx context.Context, code StepDef, step StepContext) (result proofRes
 	return proofResult{Proof: proof}
 }
 
-// check runs preflights and returns their answers in the order of the names. It runs all of them, so that the gravest
-// answer counts and people see every answer. It runs those of [Kind.askedLast] after the others have answered, so that
-// their answers are new when the step starts. An error means that a preflight could not be asked.
+// check runs preflights and returns their answers in the order of names. It runs all of them, because the gravest
+// answer decides and persons should see every answer. It runs the preflights of [Kind.askedLast] after the others, so
+// that their answers are recent when the step starts. It returns an error if a preflight could not run.
 func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, pending *pendingCheck) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
@@ -127,13 +127,13 @@ func (r *Runner) checkOne(ctx context.Context, kind *Kind, record journal.Action
 
 func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.ActionRecord) (verdict Verdict, err error) {
 	defer Catch(r.cfg.Log.With("action", record.ID), "a preflight", &err)
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	return preflight.Check(ctx, record), nil
 }
 
 // gravest returns the answer that decides: the first abandon, else the first hold, else a pass. A warning counts as a
-// hold, unless the action may continue with it.
+// hold, unless the action may continue despite it.
 func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 	decisive := Check{Verdict: Pass()}
 	for _, check := range checks {
@@ -142,14 +142,14 @@ func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 			return check
 		case kind == VerdictPass, kind == VerdictWarn && k.warnsOnly(check.Preflight, record):
 		case decisive.Verdict.Kind == VerdictPass:
-			decisive = Check{check.Preflight, check.Verdict.held()}
+			decisive = Check{check.Preflight, check.Verdict.asHold()}
 		}
 	}
 	return decisive
 }
 
-// warnsOnly reports whether the action continues although the preflight warns, because a person requested it. A person
-// who only joined an automatic action overrides policy alone.
+// warnsOnly reports whether the action continues despite warnings of the preflight, because a person requested it. A
+// person who only joined an automatic action overrides no preflight except the rules of policy.
 func (k *Kind) warnsOnly(preflight string, record journal.ActionRecord) bool {
 	return record.Request.Manual || (record.Joined && k.isPolicy(preflight))
 }

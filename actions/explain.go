@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Explain returns what Run would do with the record: its plan, and the present answer of each preflight that Run would
-// ask, in the order of the plan. It writes and changes nothing: [Mirrored], which writes, comes last with
+// Explain returns what Run would do with the record: its plan, and the present answer of each preflight, in the order
+// of the plan. It changes and writes nothing, so it does not run [Mirrored], which writes; that check comes last with
 // [VerdictUnasked]. The action need not have been requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
 	kind := r.kindFor(record)
@@ -47,9 +47,9 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	return record.Plan, checks, err
 }
 
-const unaskedMirror = "asked before each step that cannot be undone; not asked now, since that writes the mirror of open actions"
+const unaskedMirror = "checked when the action runs, because this check writes to the cluster"
 
-// plan asks the kind for its plan and checks it.
+// plan makes and checks the plan of an action.
 func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionRecord) (journal.Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func (r *Runner) askForPlan(ctx context.Context, kind *Kind, record journal.Acti
 	return kind.Plan(ctx, record)
 }
 
-// snapshot returns a copy of the record that does not change when more events are folded into the original.
+// snapshot returns a copy of the record that later events do not change.
 func snapshot(record journal.ActionRecord) journal.ActionRecord {
 	record.Steps = maps.Clone(record.Steps)
 	record.Holds, record.HeldSince = maps.Clone(record.Holds), maps.Clone(record.HeldSince)

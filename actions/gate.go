@@ -7,10 +7,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// gateMaxAge is how old the answers of a gate may be when a step starts: enough for the steps that follow at once.
+// gateMaxAge is the maximum age of a gate's answers when a step starts. The steps that follow the gate at once need no
+// second run of its preflights.
 const gateMaxAge = 10 * time.Second
 
-// gatePreflights returns the preflights of the plan's gate, nil if the plan has none.
+// gatePreflights returns the preflights of the plan's gate, or nil if the plan has no gate.
 func gatePreflights(plan journal.Plan) []string {
 	for _, step := range plan.Steps {
 		if step.Does == DoesGate {
@@ -20,9 +21,9 @@ func gatePreflights(plan journal.Plan) []string {
 	return nil
 }
 
-// askedBefore returns the preflights to ask now before a group's steps. Before the first step that changes something,
-// and before the first irreversible one, these include the gate's, because days and restarts can lie between the gate
-// and the step. They do not if the gate was asked just now and no reversible step has started since.
+// askedBefore returns the preflights to run before a group's steps. Before the first step that changes something and
+// before the first irreversible step, it adds the preflights of the gate, because days and restarts can lie between
+// gate and step. It omits them if the gate passed just now and no reversible step has started since.
 func (a *run) askedBefore(g *group, preflights []string) []string {
 	first := g.changes && !a.anyDone(func(s *stepState) bool { return s.group.changes })
 	final := g.irreversible && !a.anyDone(func(s *stepState) bool { return s.group.irreversible })
@@ -32,20 +33,20 @@ func (a *run) askedBefore(g *group, preflights []string) []string {
 	return Union(preflights, a.gate)
 }
 
-// anyDone reports whether one of those steps is done.
+// anyDone reports whether a step that satisfies those is done.
 func (a *run) anyDone(those func(*stepState) bool) bool {
 	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return those(s) && a.progress(s).Done() })
 }
 
-// changes reports whether a planned step changes something: plans with a gate ask policy only before such steps and at
-// the gate.
+// changes reports whether a planned step changes something. A plan with a gate lists the rules of policy only in such
+// steps and in the gate.
 func (k *Kind) changes(planned journal.PlannedStep) bool {
 	asked := func(rule string) bool { return slices.Contains(planned.Preflights, rule) }
 	return planned.Does != DoesGate && !slices.ContainsFunc(k.Rules, func(rule string) bool { return !asked(rule) })
 }
 
-// passed notes the time if these answers, which let steps start, include all of the gate's.
-func (a *run) passed(checks []Check) {
+// recordGatePassed records the time at which all preflights of the gate let steps start.
+func (a *run) recordGatePassed(checks []Check) {
 	for _, name := range a.gate {
 		if !slices.ContainsFunc(checks, func(c Check) bool { return c.Preflight == name }) {
 			return
@@ -54,7 +55,7 @@ func (a *run) passed(checks []Check) {
 	a.gatePassed = time.Now()
 }
 
-// Union returns the names, followed by the others that are not among them.
+// Union returns names, followed by the elements of others that are not in names.
 func Union(names, others []string) []string {
 	all := slices.Clip(names)
 	for _, name := range others {

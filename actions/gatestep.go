@@ -7,16 +7,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// DoesGate is the Does of a plan's gate: a first step that only asks preflights. Plans of older versions have it.
+// DoesGate is the Does of a plan's gate, a first step that only runs preflights. Plans of older versions also have this
+// step.
 const DoesGate = "check"
 
-// BehindGate puts a gate before all steps: a step without effect that lists the preflights that must pass before
-// anything is destroyed. They are asked again before the first step that changes something and the first irreversible
-// one.
+// BehindGate puts a gate before all steps: a step without effect whose preflights must pass before the action destroys
+// anything. EKCO runs them again before the first step that changes something and before the first irreversible step.
 func BehindGate(steps []journal.PlannedStep, preflights []string) []journal.PlannedStep {
 	gate := journal.PlannedStep{
 		ID: DoesGate, Does: DoesGate,
-		Preflights: preflights, Timeout: journal.Duration(lookTimeout),
+		Preflights: preflights, Timeout: journal.Duration(checkTimeout),
 	}
 	for i := range steps {
 		steps[i].After = append(steps[i].After, DoesGate)
@@ -24,7 +24,7 @@ func BehindGate(steps []journal.PlannedStep, preflights []string) []journal.Plan
 	return slices.Insert(steps, 0, gate)
 }
 
-// gateStep is done once its preflights let it start.
+// gateStep has no effect and is done as soon as its preflights let it start.
 type gateStep struct{ NoEffect }
 
 // Prove implements [Step].

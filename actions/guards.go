@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Guards lists all preflights that are asked before each step of a planned action: always, and before the first step
-// that changes something. It is for golden files of plans.
+// Guards lists all preflights that run before each step of a planned action: always before every attempt, first only
+// before the first step that changes something. Golden files of plans use it.
 func (r *Runner) Guards(ctx context.Context, record journal.ActionRecord) (always, first map[string][]string) {
 	a := r.newRun(ctx, record)
 	always, first = map[string][]string{}, map[string][]string{}

@@ -7,22 +7,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// If the reason of a hold changes, EKCO records the first change at once. Later changes are at least minInterval apart,
-// doubled each time up to maxInterval; changes of details alone, such as counts, at least minDetailsInterval.
+// When the reason of a hold changes, EKCO records the first change at once. Between later changes it waits at least
+// minInterval, doubled each time up to maxInterval. Between changes that affect only details, such as counts, it waits
+// at least minDetailsInterval.
 const (
 	minInterval        = time.Minute
 	maxInterval        = time.Hour
 	minDetailsInterval = 15 * time.Minute
 )
 
-// recordedReason is when the reason of a hold was last recorded, and how many changes of it were.
+// recordedReason has the time at which the reason of a hold was last recorded, and the number of recorded changes.
 type recordedReason struct {
 	at      time.Time
 	changes int
 }
 
-// hold records that the step, or with "" the whole action, is held: at once if another preflight held it before, and at
-// intervals if only the reason changes.
+// hold records that the step is held, or the whole action if step is "". It records a hold at once if another preflight
+// held the step before, and at intervals if only the reason changes.
 func (a *run) hold(step string, check Check) {
 	before, is := a.record.Holds[step]
 	held := journal.ActionHeld{
@@ -50,8 +51,8 @@ func (a *run) release(step string) {
 	}
 }
 
-// isOutdated reports whether the newer of two holds by one preflight must be recorded. Holds of old versions have no
-// key, so the first key after them counts as a change.
+// isOutdated reports whether the newer of two holds by the same preflight must be recorded. Holds of old versions have
+// no key, so the first hold with a key counts as a change.
 func (s recordedReason) isOutdated(before, now journal.ActionHeld) bool {
 	if before.Reason == now.Reason && before.NeedsPersonAfter == now.NeedsPersonAfter {
 		return false

@@ -12,12 +12,12 @@ type Inbox struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	news    []news
+	news    []inboxEvent
 	recheck bool
 }
 
-// news is an event of the action with its decoded payload.
-type news struct {
+// inboxEvent is an event of the action with its decoded payload.
+type inboxEvent struct {
 	event   journal.Event
 	payload journal.Payload
 }
@@ -25,16 +25,16 @@ type news struct {
 // NewInbox returns an empty inbox.
 func NewInbox() *Inbox { return &Inbox{wake: make(chan struct{}, 1)} }
 
-// Tell passes an event of the action that is on disk, with its payload. A run acts on action.cancelling, action.retried,
-// action.joined and action.warned; any other event only makes it check its holds again. The run may have written the
-// event itself.
+// Tell passes an event of the action, which must be on disk, with its payload. A run acts on action.cancelling,
+// action.retried, action.joined and action.warned. After any other event it only checks its holds again. The run may
+// have written the event itself.
 func (b *Inbox) Tell(event journal.Event, payload journal.Payload) {
-	b.put(func() { b.news = append(b.news, news{event, payload}) })
+	b.put(func() { b.news = append(b.news, inboxEvent{event, payload}) })
 }
 
-// Recheck makes the run check again, at once, what is held by a preflight or cannot be planned. Call it if what the
-// action waits for may have changed. An extra call does no harm: failed steps keep their backoff, and an action that is
-// not held continues as it is.
+// Recheck makes the run check everything at once that a preflight holds or that cannot be planned. Call it if the
+// action may no longer have to wait. An extra call does no harm: failed steps keep their backoff, and an action without
+// holds continues as before.
 func (b *Inbox) Recheck() { b.put(func() { b.recheck = true }) }
 
 func (b *Inbox) put(into func()) {
@@ -47,7 +47,7 @@ func (b *Inbox) put(into func()) {
 	}
 }
 
-// woken receives when the inbox has something new. A nil inbox never has.
+// woken returns a channel that receives when the inbox has something new. The channel of a nil inbox never receives.
 func (b *Inbox) woken() <-chan struct{} {
 	if b == nil {
 		return nil
@@ -56,7 +56,7 @@ func (b *Inbox) woken() <-chan struct{} {
 }
 
 // take empties the inbox.
-func (b *Inbox) take() (unread []news, recheck bool) {
+func (b *Inbox) take() (unread []inboxEvent, recheck bool) {
 	if b == nil {
 		return nil, false
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Items is a [Step] over many items, which it works on in parallel. Each item has its own outcome. An item that fails is
-// tried again alone, because the others prove that they are done; but only after all items were tried, so Timeout also
-// bounds how long it waits for the slowest one. An item that has to wait, for example for a node that is off, is finished
-// when that is possible. While all remaining items wait, the step is held under [HoldItems] and takes no domains.
+// Items is a [Step] that works on many items in parallel. Each item has its own outcome. If one fails, a later attempt
+// repeats only that item, because the others are proved done. The next attempt starts after all items were tried, so
+// Timeout also limits the wait for the slowest item. An item that has to wait, for example for a node that is off, is
+// finished later. While all remaining items wait, EKCO holds the step under [HoldItems], and the step locks no domains.
 //
-// The items come from the plan, so a restart does not forget one.
+// The items come from the plan, so EKCO still knows them after a restart.
 type Items[I any] struct {
 	// Unit names the items in messages, in the plural.
 	Unit string
@@ -28,19 +28,19 @@ type Items[I any] struct {
 	List func(step StepContext) ([]I, error)
 	// Name identifies an item, in messages and in the outcomes.
 	Name func(item I) string
-	// Waits returns why the step can do nothing about an item for now, or "". It may be nil.
+	// Waits returns the reason why the step can do nothing about an item now, or "". It may be nil.
 	Waits func(ctx context.Context, step StepContext, item I) (why string, err error)
-	// Look and Act are Prove and Do of a [Step], for one item.
+	// Look and Act are the Prove and Do of a [Step] for one item.
 	Look func(ctx context.Context, step StepContext, item I) (Proof, error)
 	Act  func(ctx context.Context, step StepContext, item I) (outputs json.RawMessage, err error)
-	// Bound is how many items are worked on in parallel; 0 means 10.
+	// Bound is the maximum number of items in work at the same time; 0 means 10.
 	Bound int
-	// Timeout bounds the work on one item with its verification; 0 means a minute. The planned step's timeout bounds an
-	// attempt at all items.
+	// Timeout limits the work on one item including its verification; 0 means one minute. The timeout of the planned
+	// step limits an attempt at all items.
 	Timeout time.Duration
 }
 
-// HoldItems is the hold of a step whose remaining items all have to wait.
+// HoldItems is the hold of a step whose remaining items must all wait.
 const HoldItems = "Items"
 
 // Outcomes are the outputs of a step over items: the outcome of each item, by name.
@@ -50,24 +50,24 @@ type Outcomes struct {
 
 // Outcome is the outcome of one item.
 type Outcome struct {
-	// Outputs are those of Act or, if it returned none, of Look.
+	// Outputs come from Act or, if Act returned none, from Look.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// AlreadyDone is set when the item was done before the attempt.
+	// AlreadyDone is true if the item was done before the attempt.
 	AlreadyDone bool `json:"already_done,omitempty"`
 }
 
-// itemResult is the state of one item: done if neither waits nor err is set.
+// itemResult is the state of one item. The item is done if neither waits nor err is set.
 type itemResult struct {
 	Outcome
 	waits string
 	err   error
 }
 
-var errNotYet = errors.New(noEffect)
+var errNotYet = errors.New(defaultMissing)
 
 // Prove implements [Step]: the step is done when every item is.
 func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	results, err := s.each(ctx, step, s.look, func(Progress) {})
+	results, err := s.forEach(ctx, step, s.look, func(Progress) {})
 	if err != nil {
 		return Proof{}, err
 	}
@@ -81,7 +81,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 
 // Do implements [Step]. Its error is an [UnfinishedError].
 func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	results, err := s.each(ctx, step, s.finish, step.Report)
+	results, err := s.forEach(ctx, step, s.finish, step.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -97,21 +97,21 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 
 // UnfinishedError is the error of a step that is not done yet.
 type UnfinishedError struct {
-	// Left says, for people, what is not done, and why.
+	// Left describes the remaining items and the reasons.
 	Left string
-	// Waits is set when all of that has to wait. The attempt then does not count as a failure.
+	// Waits is true if all remaining items must wait. The attempt then does not count as a failure.
 	Waits bool
 	// Again names an earlier step whose result is no longer valid: EKCO repeats it before this one continues.
 	Again string
-	// Outputs are those of the part that is done. They are kept with the step.
+	// Outputs describe the finished part. EKCO records them with the step.
 	Outputs json.RawMessage
 }
 
 // Error implements error.
 func (e *UnfinishedError) Error() string { return e.Left }
 
-// each works on all items, and reports the progress.
-func (s Items[I]) each(
+// forEach works on all items, and reports the progress.
+func (s Items[I]) forEach(
 	ctx context.Context, step StepContext, work func(context.Context, StepContext, I) itemResult, report func(Progress),
 ) (map[string]itemResult, error) {
 	items, err := s.List(step)
@@ -121,7 +121,7 @@ func (s Items[I]) each(
 	var mu sync.Mutex
 	results, done := make(map[string]itemResult, len(items)), int64(0)
 	parallel.Each(cmp.Or(s.Bound, 10), items, func(item I) {
-		result := s.inTime(ctx, step, item, work)
+		result := s.withTimeout(ctx, step, item, work)
 		mu.Lock()
 		defer mu.Unlock()
 		results[s.Name(item)] = result
@@ -136,8 +136,8 @@ func (s Items[I]) each(
 	return results, nil
 }
 
-// inTime bounds the work on one item. One that panics fails alone.
-func (s Items[I]) inTime(ctx context.Context, step StepContext, item I, work func(context.Context, StepContext, I) itemResult) (result itemResult) {
+// withTimeout limits the time of the work on one item. A panic fails only that item.
+func (s Items[I]) withTimeout(ctx context.Context, step StepContext, item I, work func(context.Context, StepContext, I) itemResult) (result itemResult) {
 	if ctx.Err() != nil {
 		return itemResult{err: ctx.Err()}
 	}
@@ -181,7 +181,7 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	if err != nil {
 		return itemResult{err: err}
 	}
-	proof, err := Await(ctx, neverWoken, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
+	proof, err := Await(ctx, noWakeUp, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
 	if err != nil {
 		return itemResult{err: err}
 	}
@@ -191,13 +191,13 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	return itemResult{Outcome: Outcome{Outputs: outputs}}
 }
 
-// neverWoken is for effects without a [StepDef.WakeUp]: EKCO checks them every few seconds.
-func neverWoken() <-chan struct{} { return nil }
+// noWakeUp returns no channel, for effects without a [StepDef.WakeUp]: EKCO checks these every few seconds.
+func noWakeUp() <-chan struct{} { return nil }
 
 // maxNamed is how many items a message names.
 const maxNamed = 5
 
-// left names the items that are not done, or returns "", and reports whether all of them have to wait.
+// left names the items that are not done, and reports whether all of them have to wait.
 func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) {
 	var reasons []string
 	waits = true
@@ -220,8 +220,8 @@ func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) 
 	return fmt.Sprintf("%d of %d %s are not done: %s", count, len(results), s.Unit, strings.Join(reasons, "; ")), waits
 }
 
-// encodeOutcomes returns the outcomes of the items that are done. An item that an earlier attempt did keeps that attempt's
-// outcome.
+// encodeOutcomes returns the outcomes of the items that are done. If an earlier attempt finished an item, it keeps the
+// outcome of that attempt.
 func encodeOutcomes(step StepContext, results map[string]itemResult) (json.RawMessage, error) {
 	var former Outcomes
 	if _, err := step.Output(step.Planned.ID, &former); err != nil {

@@ -7,22 +7,22 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kind is a kind of action: its definition, with the rules and domains of package fsm.
+// Kind is a kind of action: its definition, with the rules and locks of package fsm.
 type Kind struct {
 	Definition
-	// Rules names the rules of policy for the kind, from [fsm.Standing]. They are preflights in [Config], asked before
-	// each step of an automatic action, and decide from what EKCO knows already. In addition, [SafeMode] is asked for
-	// every action, and fsm.RuleContested for automatic ones with a Change.
+	// Rules names the rules of policy for the kind, from [fsm.Standing]. They are preflights in [Config] that run
+	// before each step of an automatic action, and use only what EKCO already knows. [SafeMode] also runs for every
+	// action, and fsm.RuleContested for automatic actions with a Change.
 	Rules []string
-	// Domains are those that its steps may take, from [fsm.Standing]; see [NoDomains].
+	// Domains lists the locks that the kind's steps may take, from [fsm.Standing]; see [NoDomains].
 	Domains []string
 }
 
-// Policy is a placeholder among the preflights of a step in a [Definition]'s plan. EKCO replaces it by the rules of the
-// kind, which are then also asked for a person's action.
+// Policy is a placeholder in the preflights of a [Definition]'s plan. EKCO replaces it with the rules of the kind,
+// which then also run for a person's action.
 const Policy = "policy"
 
-// expandPolicy replaces [Policy] in the steps by the kind's rules.
+// expandPolicy replaces [Policy] in the steps with the kind's rules.
 func (k *Kind) expandPolicy(steps []journal.PlannedStep) {
 	for i := range steps {
 		asked := steps[i].Preflights
@@ -32,7 +32,7 @@ func (k *Kind) expandPolicy(steps []journal.PlannedStep) {
 	}
 }
 
-// policyRules lists the rules of policy that are asked before every step of an action.
+// policyRules lists the rules of policy that run before every step of an action.
 func (k *Kind) policyRules(record journal.ActionRecord) []string {
 	rules := []string{SafeMode}
 	if record.ByPerson() {
@@ -49,8 +49,8 @@ func (k *Kind) isPolicy(name string) bool {
 	return name == SafeMode || name == fsm.RuleContested || slices.Contains(k.Rules, name)
 }
 
-// askedLast reports whether a preflight is asked after all others have answered: those of [Definition.AskedLast], and
-// the rules of policy, which take no time.
+// askedLast reports whether a preflight runs after all others have answered, so that its answer is recent: a preflight
+// in [Definition.AskedLast], or a rule of policy.
 func (k *Kind) askedLast(name string) bool {
 	return slices.Contains(k.AskedLast, name) || k.isPolicy(name)
 }

@@ -26,12 +26,12 @@ func TestAFindingCountsOnlyIfItWasTheAnswerAllTheTime(t *testing.T) {
 		"nobody looked meanwhile": {[]look{{0, lost}, {maxGap + 1, lost}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, began := make(findings), time.Unix(0, 0)
+			found, began := make(lastingVerdicts), time.Unix(0, 0)
 			var last Check
 			for _, look := range test.looks {
-				last = found.judge(Check{Preflight: "P", Verdict: look.verdict}, began.Add(look.after))
+				last = found.holdUntilLasting(Check{Preflight: "P", Verdict: look.verdict}, began.Add(look.after))
 			}
-			if counts := !last.Verdict.young(); counts != test.counts {
+			if counts := !last.Verdict.isTooYoung(); counts != test.counts {
 				t.Errorf("it counts: %v, want %v: %+v", counts, test.counts, last)
 			}
 		})

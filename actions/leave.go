@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// skips asks the candidates what they must leave alone, once for each kind of step. If one cannot be asked, its step
-// checks itself before it removes anything.
+// skips calls [StepDef.Skips] once for each kind of step among the candidates. If a call fails, the step itself checks
+// before it removes anything.
 func skips(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
 	asked := make(map[string]bool)
 	for _, c := range batch {
@@ -31,13 +31,13 @@ func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journ
 		}
 	}()
 	defer Catch(step.Log, "checking what the step must leave alone", &err)
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	left, err = code.Skips(ctx, step)
 	return left
 }
 
-// recordLeft records what the action leaves alone from now on.
+// recordLeft records objects that the action does not touch from now on.
 func (a *run) recordLeft(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
@@ -46,7 +46,7 @@ func (a *run) recordLeft(left []journal.ActionLeft) {
 	}
 }
 
-// left is the part of a step's outputs that names what the step has not done.
+// left decodes the part of a step's outputs that names undone work.
 type left struct {
 	Left    any `json:"left"`
 	Missing any `json:"missing"`
@@ -67,7 +67,8 @@ func (a *run) hasMissing() bool {
 	})
 }
 
-// leftAlone lists what the action left alone or could not get, according to its record and the outputs of these steps.
+// leftAlone returns a text that lists what the action did not touch or could not get, according to its record and the
+// outputs of steps.
 func (a *run) leftAlone(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
@@ -81,11 +82,11 @@ func (a *run) leftAlone(steps []*stepState) string {
 	for _, what := range slices.Sorted(maps.Keys(a.record.Left)) {
 		reasons = append(reasons, LeftBecause(what, a.record.Left[what]))
 	}
-	return strings.Join(once(reasons), "; ")
+	return strings.Join(withoutRepeats(reasons), "; ")
 }
 
-// once drops reasons that are repeated, or contained in another one.
-func once(reasons []string) (kept []string) {
+// withoutRepeats drops reasons that are repeated or are part of another reason.
+func withoutRepeats(reasons []string) (kept []string) {
 	for i, why := range reasons {
 		said := func(other string) bool { return other != why && strings.Contains(other, why) }
 		if why != "" && !slices.ContainsFunc(reasons, said) && !slices.Contains(reasons[:i], why) {
@@ -95,5 +96,5 @@ func once(reasons []string) (kept []string) {
 	return kept
 }
 
-// LeftBecause returns the text that something is left alone.
+// LeftBecause returns a text that says why EKCO did not touch an object.
 func LeftBecause(what, reason string) string { return what + " is left alone: " + reason }

@@ -6,56 +6,56 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// readInbox acts on everything in the inbox.
+// readInbox handles everything in the inbox.
 func (a *run) readInbox(inbox *Inbox) {
 	unread, recheck := inbox.take()
 	for _, n := range unread {
-		a.actOn(n.event, n.payload)
+		a.handleEvent(n.event, n.payload)
 	}
 	if recheck {
 		a.recheck()
 	}
 }
 
-// actOn acts on an event of the action that is on disk.
-func (a *run) actOn(event journal.Event, payload journal.Payload) {
+// handleEvent handles an event of the action that is on disk.
+func (a *run) handleEvent(event journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionCancelling:
-		a.cancelled(event, p)
+		a.handleCancel(event, p)
 	case *journal.ActionRetried:
 		a.retry(event, p)
 	case *journal.ActionWarned:
-		if !a.record.HasWarned(event.Actor, *p) { // it may be the run's own
-			a.learn(event, p)
+		if !a.record.HasWarned(event.Actor, *p) { // the run itself may have written the event
+			a.foldForeign(event, p)
 		}
 		a.recheck()
 	default:
-		a.learn(event, p)
+		a.foldForeign(event, p)
 		a.recheck()
 	}
 }
 
-// learn folds an event that another writer appended. LastSeq stays, so the causes of the run's events stay its own
-// events.
-func (a *run) learn(event journal.Event, payload journal.Payload) {
+// foldForeign folds an event that another writer appended. It keeps LastSeq, so that the causes of the run's events are
+// the run's own events.
+func (a *run) foldForeign(event journal.Event, payload journal.Payload) {
 	event.Seq, event.Time = a.record.LastSeq, a.localTime(event.Time)
 	a.fold(event, payload)
 }
 
-// cancelled ends the action early, if it still can.
-func (a *run) cancelled(event journal.Event, p *journal.ActionCancelling) {
+// handleCancel ends the action early, if that is still possible.
+func (a *run) handleCancel(event journal.Event, p *journal.ActionCancelling) {
 	a.cancel = true
-	if a.unfit != nil {
+	if a.unfitReason != nil {
 		return
 	}
 	if a.record.Cancelling == nil {
-		a.learn(event, p)
+		a.foldForeign(event, p)
 	}
 	a.considerCancel()
 }
 
-// recheck checks everything that is held at once. A running check may have read the former state, so another one follows
-// it.
+// recheck checks all holds at once. A running check may have read the former state, so recheck makes another check
+// follow it.
 func (a *run) recheck() {
 	a.planning.hurry()
 	for _, g := range a.groups {
@@ -67,14 +67,14 @@ func (a *run) recheck() {
 	}
 }
 
-// retry tries everything that failed or waits at once, with a new budget.
+// retry makes all failed or waiting steps try again at once, with a new failure budget.
 func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
 	if a.stalledSeq > event.Seq {
 		a.log.Info("the action stalled after the retry was requested; request it again")
 		return
 	}
 	a.log.Info("the action is retried on request")
-	a.learn(event, p)
+	a.foldForeign(event, p)
 	clear(a.reasons)
 	a.planning = checkState{busy: a.planning.busy}
 	for _, s := range a.byID {

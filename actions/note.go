@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// leaving returns the context for the proof of an attempt whose Do has returned: the step has the outputs of Do.
-func (c StepContext) leaving(outputs json.RawMessage) StepContext {
+// withOutputs returns the context for Prove after Do has returned: its record has the outputs of Do.
+func (c StepContext) withOutputs(outputs json.RawMessage) StepContext {
 	c.note, c.mirrored, c.ask = nil, nil, nil
 	if len(outputs) == 0 {
 		return c
@@ -27,37 +27,37 @@ func (c StepContext) leaving(outputs json.RawMessage) StepContext {
 	return c
 }
 
-// over returns the context for a step whose attempt is over.
-func (c StepContext) over() StepContext {
+// afterAttempt returns the context for a step whose attempt has ended.
+func (c StepContext) afterAttempt() StepContext {
 	c.note, c.mirrored, c.ask = nil, nil, nil
 	return c
 }
 
-// errNotRunning is returned for calls outside of [Step.Do].
+// errNotRunning is returned for calls outside [Step.Do].
 var errNotRunning = errors.New("only a running attempt can note outputs or ask its preflights again")
 
-// Note replaces the step's outputs while it runs, and returns when they are on disk. A later attempt reads them with
-// [StepContext.Output], also in another process. Each note is an event, so notes should be rare. The final outputs are
-// those that Do or Prove returns.
+// Note replaces the step's outputs while it runs, and returns when they are on disk. A later attempt, also in another
+// process, reads them with [StepContext.Output]. Each note is an event, so notes should be rare. The outputs that Do or
+// Prove returns replace them at the end.
 //
 // Only Do may call it. After an error the outputs may or may not be on disk.
 func (c StepContext) Note(ctx context.Context, outputs any) error {
 	return c.keep(ctx, outputs, false)
 }
 
-// NoteProgress is [StepContext.Note] for a step that has come further than in any attempt before: its failures so far no
-// longer count against its budget.
+// NoteProgress is [StepContext.Note] for a step that has got further than any earlier attempt: its earlier failures
+// then no longer count against its budget.
 func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
 	return c.keep(ctx, outputs, true)
 }
 
-// mirrorTime is how long a step waits until its outputs are mirrored: a little longer than the mirror delays a round of
-// writes after many others.
+// mirrorTime is how long a step waits until its outputs are mirrored. It is a little longer than the 5 seconds by which
+// the mirror may lag.
 const mirrorTime = 6 * time.Second
 
 // NoteAhead is [StepContext.Note] before an effect that an EKCO on another node could not recognize as EKCO's own. It
-// also waits for the mirror, so that this EKCO would know the outputs, but only for mirrorTime: the mirror only saves the
-// other EKCO some work, and clients may be waiting for the effect.
+// also waits up to mirrorTime for the mirror, so that the other EKCO would know the outputs. It does not wait longer,
+// because without them the other EKCO only has more work, while clients may be waiting for the effect.
 func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 	if err := c.Note(ctx, outputs); err != nil || c.mirrored == nil {
 		return err
@@ -84,7 +84,7 @@ func (c StepContext) keep(ctx context.Context, outputs any, progress bool) error
 	return nil
 }
 
-// stepNote is a note of a running step.
+// stepNote is a note that a running step passes to the owner.
 type stepNote struct {
 	step     *stepState
 	outputs  json.RawMessage
@@ -93,8 +93,8 @@ type stepNote struct {
 	written chan struct{}
 }
 
-// noteFunc returns the function that passes a step's note to the owner and waits until it is on disk. It stops waiting
-// when a.work ends, as it does when the owner cannot write.
+// noteFunc returns the function that passes a step's note to the owner and waits until the note is on disk. It stops
+// waiting when a.work ends, which also happens when the owner cannot write.
 func (a *run) noteFunc(s *stepState) func(context.Context, json.RawMessage, bool) error {
 	return func(ctx context.Context, outputs json.RawMessage, progress bool) error {
 		n := stepNote{s, outputs, progress, make(chan struct{})}
@@ -114,7 +114,7 @@ func (a *run) noteFunc(s *stepState) func(context.Context, json.RawMessage, bool
 	}
 }
 
-// takeNote drafts the event.
+// takeNote drafts the event for a note.
 func (a *run) takeNote(n stepNote) {
 	a.noted = append(a.noted, n)
 	a.note(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
@@ -122,7 +122,7 @@ func (a *run) takeNote(n stepNote) {
 	})
 }
 
-// answerNotes lets the steps continue whose notes are on disk.
+// answerNotes unblocks the steps whose notes are on disk.
 func (a *run) answerNotes() {
 	for _, n := range a.noted {
 		close(n.written)

@@ -13,17 +13,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// examined acts on the examination of a batch.
-func (a *run) examined(g *group, batch []*stepState, found examination) {
-	free(g, batch)
-	rest, checks := a.mayStart(g, batch, found)
+// handleExamination handles the examination of a batch.
+func (a *run) handleExamination(g *group, batch []*stepState, found examination) {
+	endGroupCheck(g, batch)
+	rest, checks := a.startableSteps(g, batch, found)
 	if len(rest) == 0 {
-		a.leaveDomains(g)
+		a.dropClaim(g)
 		return
 	}
 	start := func(checks []Check) {
-		a.unblock(g)
-		a.passed(checks)
+		a.endHold(g)
+		a.recordGatePassed(checks)
 		a.warn(checks)
 		for _, s := range rest {
 			a.startUnlessUnknown(s, found.proofs[s.planned.ID].err)
@@ -37,17 +37,17 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	start(checks)
 }
 
-// free notes that the group's check is over.
-func free(g *group, batch []*stepState) {
+// endGroupCheck records that the group's check has ended.
+func endGroupCheck(g *group, batch []*stepState) {
 	g.busy = false
 	for _, s := range batch {
 		s.busy = false
 	}
 }
 
-// mayStart returns the steps of the batch that may start, with the answers of their preflights. For the others it records
-// why they do not start.
-func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*stepState, []Check) {
+// startableSteps returns the steps of the batch that may start, with the answers of their preflights. It records for
+// the others why they do not start.
+func (a *run) startableSteps(g *group, batch []*stepState, found examination) ([]*stepState, []Check) {
 	if a.stopping || a.looking.Err() != nil {
 		return nil, nil
 	}
@@ -62,26 +62,26 @@ func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*step
 		}
 		return nil, nil
 	}
-	checks := a.heldForLoss(a.lasting(found.checks))
+	checks := a.heldForLoss(a.holdUntilLasting(found.checks))
 	decisive := a.kind.gravest(checks, a.record)
 	if decisive.Verdict.Kind == VerdictAbandon {
 		if a.mayAbandon(found) {
 			a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: decisive.Verdict.Reason})
 			return nil, nil
 		}
-		decisive.Verdict = decisive.Verdict.tooLate()
+		decisive.Verdict = decisive.Verdict.holdIfTooLate()
 	}
-	if rest = a.putAside(rest, found); len(rest) == 0 {
+	if rest = a.holdWaiting(rest, found); len(rest) == 0 {
 		return nil, nil
 	}
 	if decisive.Verdict.Kind == VerdictHold {
 		a.noteDeferral(rest[0].planned, decisive.Preflight)
 		if g.tries > 0 {
 			for _, s := range rest {
-				s.waited = 0 // the hold delays it now, not its vain attempts
+				s.waited = 0 // the hold delays the step now, not its failed attempts
 			}
 		}
-		a.block(g, rest[0], decisive)
+		a.holdGroup(g, rest[0], decisive)
 		return nil, nil
 	}
 	return rest, checks
@@ -96,7 +96,7 @@ func (a *run) startUnlessUnknown(s *stepState, unknown error) {
 	a.start(s)
 }
 
-// recordProved records the steps whose effect has happened already, and returns the others.
+// recordProved records the steps whose effect has already happened, and returns the others.
 func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepState) {
 	for _, s := range batch {
 		proof := found.proofs[s.planned.ID]
@@ -105,7 +105,7 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 			continue
 		}
 		if s.group.heldStep == s.planned.ID {
-			a.unblock(s.group)
+			a.endHold(s.group)
 		}
 		a.note(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: proof.Outputs, AlreadyDone: true,
@@ -114,8 +114,8 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 	return rest
 }
 
-// putAside holds the steps whose remaining work has to wait, and returns the others.
-func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState) {
+// holdWaiting holds the steps that have to wait, and returns the others.
+func (a *run) holdWaiting(batch []*stepState, found examination) (rest []*stepState) {
 	for _, s := range batch {
 		proof := found.proofs[s.planned.ID]
 		if !proof.Waits {
@@ -126,22 +126,22 @@ func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState
 		s.waits.wait(a.cfg.Retry)
 		a.noteDeferral(s.planned, HoldItems)
 		if s.group.heldStep == s.planned.ID {
-			s.group.heldStep = "" // from now on it is the hold of this step alone
+			s.group.heldStep = "" // from now on only this step has the hold
 		}
 		a.hold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
 	}
 	return rest
 }
 
-// mayAbandon reports whether EKCO can be sure that nothing irreversible has happened.
+// mayAbandon reports whether EKCO is sure that nothing irreversible has happened.
 func (a *run) mayAbandon(found examination) bool {
 	switch {
 	case a.undoing:
-		return false // it is being undone already
+		return false // EKCO is already undoing it
 	case !a.record.PastNoReturn:
 		return true
 	case len(a.undo) > 0:
-		return false // it is past the point where its steps can be undone
+		return false // its steps can no longer be undone
 	}
 	return !slices.ContainsFunc(a.steps, func(s *stepState) bool {
 		if !s.planned.Irreversible || !startedBefore(a.progress(s)) {
@@ -153,16 +153,16 @@ func (a *run) mayAbandon(found examination) bool {
 	})
 }
 
-// maxBriefTries is how often a [Verdict.Briefly] hold is checked without growing pauses.
+// maxBriefTries is the number of checks without growing pauses for a [Verdict.Briefly] hold.
 const maxBriefTries = 12
 
-// block makes a group wait for its preflights.
-func (a *run) block(g *group, first *stepState, decisive Check) {
+// holdGroup makes a group wait for its preflights.
+func (a *run) holdGroup(g *group, first *stepState, decisive Check) {
 	if g.heldStep == "" {
 		g.heldStep = first.planned.ID
 	}
-	if decisive.Verdict.young() {
-		g.tries = 0 // only frequent checks show whether it lasts
+	if decisive.Verdict.isTooYoung() {
+		g.tries = 0 // only frequent checks can show whether it lasts
 	}
 	if decisive.Verdict.Brief && g.brief < maxBriefTries {
 		g.brief++
@@ -172,18 +172,19 @@ func (a *run) block(g *group, first *stepState, decisive Check) {
 	a.hold(g.heldStep, decisive)
 }
 
-func (a *run) unblock(g *group) {
+func (a *run) endHold(g *group) {
 	if g.heldStep != "" {
 		a.release(g.heldStep)
 	}
 	g.heldStep, g.checkState, g.waitsFrom = "", checkState{busy: g.busy}, time.Time{}
 }
 
-// warn records the new warnings, with the answer by which the action continues: EKCO cannot ask a person here.
+// warn records the new warnings together with the answer that lets the action continue, because EKCO cannot ask a
+// person here.
 func (a *run) warn(checks []Check) {
 	for _, check := range checks {
 		answer := a.answerTo(check.Verdict)
-		if answer == "" || !a.isNews(check) {
+		if answer == "" || !a.mustRecordWarning(check) {
 			continue
 		}
 		a.note(a.record.LastSeq, journal.TypeActionWarned, &journal.ActionWarned{
@@ -205,10 +206,10 @@ func (a *run) answerTo(v Verdict) string {
 	return "no terminal"
 }
 
-// start records the start of the step; the attempt begins when that is on disk.
+// start records the start of the step. The attempt begins when that event is on disk.
 func (a *run) start(s *stepState) {
 	if s.group.changes && !s.group.irreversible {
-		a.gatePassed = time.Time{} // the gate passed before this change
+		a.gatePassed = time.Time{} // this change may invalidate the gate's answers
 	}
 	if s.waits.tries > 0 {
 		a.release(s.planned.ID)
@@ -225,31 +226,31 @@ func (a *run) start(s *stepState) {
 		step, work, waiting := a.contextFor(s.planned), a.effectContext(s), a.proofContext()
 		step.note, step.mirrored = a.noteFunc(s), a.cfg.Preflights[Mirrored]
 		step.ask, step.askedLast = a.askFunc(s, step), a.kind.askedLast
-		a.async(func() func() {
+		a.startAsync(func() func() {
 			result := attempt(work, waiting, s.code, step)
-			return func() { a.attempted(s, result) }
+			return func() { a.recordAttempt(s, result) }
 		})
 	})
 }
 
-// effectContext returns the context in which a step has its effect.
+// effectContext returns the context for the effect of a step.
 func (a *run) effectContext(s *stepState) context.Context {
 	if s.code.Interruptible && !a.undoing {
-		return a.going
+		return a.interruptible
 	}
 	return a.work
 }
 
-// givenUp returns why a step of an action that ends early is not done.
-func givenUp(err error) string {
+// cutShortReason returns the reason why an action that ends early did not finish a step.
+func cutShortReason(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "cut short: the action was cancelled, or is no longer needed"
 	}
 	return err.Error()
 }
 
-// proofContext returns the context that bounds the wait for a proof. If the plan has undo steps, the wait ends with the
-// action's early end: an effect that is undone need not be verified.
+// proofContext returns the context that limits the wait for a proof. If the plan has undo steps, the wait stops when
+// the action ends early, because an effect that will be undone need not be verified.
 func (a *run) proofContext() context.Context {
 	if len(a.undo) > 0 {
 		return a.looking
@@ -257,9 +258,9 @@ func (a *run) proofContext() context.Context {
 	return a.ctx
 }
 
-// attempted records the result of an attempt. While EKCO stops, it records only a success: the stop is no failure, and
-// the next start verifies the open step. No step of an action that ends early is tried again.
-func (a *run) attempted(s *stepState, result attemptResult) {
+// recordAttempt records the result of an attempt. While EKCO stops, it records only a success: the stop is no failure,
+// and the next EKCO verifies the open step. An action that ends early does not retry its steps.
+func (a *run) recordAttempt(s *stepState, result attemptResult) {
 	s.busy = false
 	switch {
 	case result.err == nil:
@@ -269,17 +270,17 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 	case a.stopping:
 	case a.ending != nil && !a.undoing:
 		a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
-			Step: s.planned.ID, Attempt: s.attempt, Error: givenUp(result.err), CutShort: errors.Is(result.err, context.Canceled),
+			Step: s.planned.ID, Attempt: s.attempt, Error: cutShortReason(result.err), CutShort: errors.Is(result.err, context.Canceled),
 		})
 	default:
 		a.failed(s, result.err)
 	}
 }
 
-// mustWait records that the remaining work has to wait. The next examination, which follows at once, puts the step
-// aside. If it sees something to do although the attempt could do nothing, for example because a server refuses the
-// change, further attempts back off, so that they do not fill the journal. The step is held with their error until one
-// succeeds or fails otherwise.
+// mustWait records that the remaining work has to wait. The next examination follows at once and normally holds the
+// step. If it finds work although the attempt could do nothing, for example because a server refuses the change,
+// further attempts back off so that they do not fill the journal. The step is then held with their error until an
+// attempt succeeds or fails in another way.
 func (a *run) mustWait(s *stepState, again string, err error) {
 	backoff := time.Duration(0)
 	if s.waited > 0 {
@@ -295,15 +296,15 @@ func (a *run) mustWait(s *stepState, again string, err error) {
 	}
 }
 
-// notRefused ends the hold that mustWait began.
-func (a *run) notRefused(s *stepState) {
+// endWaitHold ends the hold that mustWait began.
+func (a *run) endWaitHold(s *stepState) {
 	s.waited = 0
 	if a.record.Holds[s.planned.ID].Preflight == HoldNextAttempt {
 		a.release(s.planned.ID)
 	}
 }
 
-// newOutputs returns the outputs of a failed attempt if they differ from the recorded ones.
+// newOutputs returns the outputs of a failed attempt if they differ from the recorded outputs.
 func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 	unfinished, is := errors.AsType[*UnfinishedError](err)
 	if !is || bytes.Equal(unfinished.Outputs, a.progress(s).Outputs) {
@@ -312,22 +313,24 @@ func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 	return unfinished.Outputs
 }
 
-// worseTries is how many failures of a step stall the action when the last one left its node worse off.
-const worseTries = 2
+// maxFailuresIfWorse is the number of failures that stall the action if the last one made the state of the step's node
+// worse.
+const maxFailuresIfWorse = 2
 
-// budget returns how many failures of a step stall the action. The plan's Tries count only for attempts that began; the
-// normal budget holds for those that could not, for example because the API server did not answer.
+// budget returns the number of failures of a step that stall the action. The plan's Tries limit only attempts that
+// began. For attempts that could not begin, for example because the API server did not answer, the normal budget
+// applies.
 func (a *run) budget(s *stepState, err error) int {
 	switch began, worse := outcomeOf(err); {
 	case worse:
-		return worseTries
+		return maxFailuresIfWorse
 	case began:
 		return cmp.Or(s.planned.Tries, a.cfg.Retry.Budget)
 	}
 	return a.cfg.Retry.Budget
 }
 
-// outcomeOf reports whether a failed attempt had begun, and whether it left its node worse off.
+// outcomeOf reports whether a failed attempt had begun, and whether it made the state of its node worse.
 func outcomeOf(err error) (began, worse bool) {
 	if lost, is := errors.AsType[*lostError](err); is {
 		return true, lost.worse
@@ -342,7 +345,7 @@ func (a *run) failed(s *stepState, err error) {
 		a.mustWait(s, unfinished.Again, err)
 		return
 	}
-	a.notRefused(s)
+	a.endWaitHold(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
 	_, failure.Worse = outcomeOf(err)

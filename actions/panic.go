@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// panicError is a panic of a capability's code. It fails only the call that panicked: if it ended the process, the next
-// process would end at the same step.
+// panicError is a panic in a capability's code. It fails only the call that panicked: if it ended the process, EKCO
+// would crash at the same step after each restart.
 type panicError struct{ value any }
 
 // Error implements error.
@@ -18,8 +18,9 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("a defect of EKCO: panic: %v; report it with the stack from the log", e.value)
 }
 
-// Catch turns a panic into the function's error; defer it. The stack goes into the log, not into the journal. A panic in
-// another goroutine is caught only if that goroutine passes it on, as those of package parallel do.
+// Catch turns a panic into the function's error; defer it. It writes the stack to the log, not to the journal. It
+// catches a panic of another goroutine only if that goroutine passes the panic on, as the goroutines of package
+// parallel do.
 func Catch(log *slog.Logger, during string, err *error) {
 	value := recover()
 	if value == nil {
@@ -30,14 +31,14 @@ func Catch(log *slog.Logger, during string, err *error) {
 		value, stack = elsewhere.Value, elsewhere.Stack
 	}
 	*err = &panicError{value}
-	log.Error("panic", "during", during, "panic", value, "stack", string(trimmed(stack)))
+	log.Error("panic", "during", during, "panic", value, "stack", string(trimStack(stack)))
 }
 
-// maxFrames is how many functions of a stack are logged.
+// maxFrames is the maximum number of functions that are logged from a stack.
 const maxFrames = 12
 
-// trimmed returns at most maxFrames functions of a stack, from the one that panicked.
-func trimmed(stack []byte) []byte {
+// trimStack returns at most maxFrames functions of a stack, starting with the function that panicked.
+func trimStack(stack []byte) []byte {
 	lines := bytes.Split(bytes.TrimSpace(stack), []byte("\n"))
 	for i, line := range lines {
 		if bytes.HasPrefix(line, []byte("panic(")) {

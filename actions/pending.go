@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// slowLook is how long a check may take before EKCO records what it waits for. Most checks take a moment, and every
-// longer wait of an action is recorded.
-const slowLook = 5 * time.Second
+// slowCheckTime is how long a check may take before EKCO records what it waits for. Most checks are faster.
+const slowCheckTime = 5 * time.Second
 
-// pendingCheck is a check that is running: planning, an examination of a batch, or a request for domains. begin and
-// unanswered are safe for concurrent use; the rest belongs to the owner.
+// pendingCheck is a running check: planning, an examination of a batch, or a request for domains. begin and unanswered
+// are safe for concurrent use; only the owner may use the rest.
 type pendingCheck struct {
 	since time.Time
-	// group is nil for planning. The wait is recorded under step.
+	// group is nil for planning. step is the name under which EKCO records the wait.
 	group *group
 	step  string
 	noted bool
 
 	mu sync.Mutex
-	// open names the questions that are not answered yet.
+	// open names the questions without an answer.
 	open []string
 }
 
-// begin notes a question, and returns the function that notes its answer. l may be nil.
+// begin adds a question, and returns the function that removes it when the answer arrives. l may be nil.
 func (l *pendingCheck) begin(name string) (answered func()) {
 	if l == nil {
 		return func() {}
@@ -43,7 +42,7 @@ func (l *pendingCheck) begin(name string) (answered func()) {
 	}
 }
 
-// unanswered returns the names of the open questions, each once.
+// unanswered returns the names of the open questions without duplicates.
 func (l *pendingCheck) unanswered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,26 +50,26 @@ func (l *pendingCheck) unanswered() []string {
 	return slices.Compact(names)
 }
 
-// beginCheck notes that a check begins.
+// beginCheck adds a running check.
 func (a *run) beginCheck(g *group, step string) *pendingCheck {
 	l := &pendingCheck{since: time.Now(), group: g, step: step}
 	a.pendingChecks = append(a.pendingChecks, l)
 	return l
 }
 
-// endCheck notes that a check is over.
+// endCheck removes a check that has ended.
 func (a *run) endCheck(l *pendingCheck) {
 	a.pendingChecks = slices.DeleteFunc(a.pendingChecks, func(one *pendingCheck) bool { return one == l })
 }
 
-// holdSlow holds the steps whose checks take long, with what they wait for, and returns when to call it again. A step
-// that is held already stays as it is.
+// holdSlow holds the steps whose checks take long, with the names of the open questions. It does not change a step that
+// is already held. It returns the time to call it again.
 func (a *run) holdSlow(now time.Time) (wake time.Time) {
 	if a.stopping || a.ending != nil || a.record.Ended != nil {
 		return time.Time{}
 	}
 	for _, l := range a.pendingChecks {
-		if due := l.since.Add(slowLook); !l.noted && now.Before(due) {
+		if due := l.since.Add(slowCheckTime); !l.noted && now.Before(due) {
 			wake = earlier(wake, due)
 		} else if !l.noted {
 			l.noted = true
@@ -83,7 +82,7 @@ func (a *run) holdSlow(now time.Time) (wake time.Time) {
 func (a *run) holdPending(l *pendingCheck) {
 	names := l.unanswered()
 	if len(names) == 0 {
-		return // the answer comes right now
+		return // the answer is arriving now
 	}
 	if _, held := a.record.Holds[l.step]; held || l.group != nil && l.group.heldStep != "" {
 		a.log.Debug("no answer yet", "step", l.step, "from", strings.Join(names, ", "), "since", l.since)
@@ -96,6 +95,6 @@ func (a *run) holdPending(l *pendingCheck) {
 	if len(names) > 1 {
 		have = "have"
 	}
-	reason := fmt.Sprintf("%s %s not answered within %s", strings.Join(names, ", "), have, slowLook)
+	reason := fmt.Sprintf("%s %s not answered within %s", strings.Join(names, ", "), have, slowCheckTime)
 	a.hold(l.step, Check{HoldAnswer, Hold(reason).About("no answer")})
 }

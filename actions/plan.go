@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// checkPlan returns an error if the plan could never be finished.
+// checkPlan returns an error if the plan could never finish.
 func checkPlan(plan journal.Plan) error {
 	done := make(map[string]bool, len(plan.Steps))
 	for _, step := range plan.Steps {
@@ -35,8 +35,8 @@ func checkPlan(plan journal.Plan) error {
 	return nil
 }
 
-// checkUndo returns an error if the plan could not be undone. Undo steps have no After: the order of the steps that they
-// undo decides theirs.
+// checkUndo returns an error if EKCO could not run the undo steps of the plan. Undo steps have no After: EKCO runs them
+// in the reverse order of the steps that they undo.
 func checkUndo(plan journal.Plan) error {
 	undone := make(map[string]bool)
 	for _, undo := range plan.Undo {
@@ -62,5 +62,5 @@ func allDone(done map[string]bool, ids []string) bool {
 	return true
 }
 
-// planTimeout bounds one call of [Definition.Plan].
+// planTimeout limits one call of [Definition.Plan].
 const planTimeout = time.Minute

@@ -6,26 +6,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Progress is the progress of a step, or what it waits for. It is for people who watch the action: no event has it, and
-// a restart forgets it.
+// Progress is the progress of a step, or what it waits for. It is for persons who watch the action. EKCO keeps it only
+// in memory, so it is lost at a restart.
 type Progress struct {
-	// Missing says what the last verification of the step did not find, or what holds its effect.
+	// Missing describes what the last verification of the step did not find, or why its effect waits.
 	Missing string `json:"missing,omitempty"`
-	// Foreign is set when another program must do that, see [Proof]. Since is when that was first missing; the caller
-	// that keeps the reports sets it.
+	// Foreign is true if another program must do the missing part; see [Proof]. Since is when it was first missing; the
+	// caller that keeps the reports sets it.
 	Foreign bool      `json:"foreign"`
 	Since   time.Time `json:"since,omitzero"`
 	// Done and Total count units, for example "objects"; Total is 0 if unknown.
 	Done  int64  `json:"done"`
 	Total int64  `json:"total,omitempty"`
 	Unit  string `json:"unit,omitempty"`
-	// Bytes is the size of the units done, 0 if they have none.
+	// Bytes is the total size of the done units; 0 if the units have no size.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Left is how long the rest may take, 0 if unknown.
+	// Left is the estimated remaining time; 0 if unknown.
 	Left journal.Duration `json:"left,omitzero"`
 }
 
-// Watcher receives the progress of a step. It must not block, and several steps call it at the same time.
+// Watcher receives the progress of a step. It must not block. Several steps may call it at the same time.
 type Watcher func(action, step string, progress Progress)
 
 // Lacks reports what the step waits for.
@@ -35,7 +35,7 @@ func (c StepContext) Lacks(missing string) {
 	}
 }
 
-// WaitsForOthers is Lacks for what another program, or a person, must do.
+// WaitsForOthers is [StepContext.Lacks] for work that another program or a person must do.
 func (c StepContext) WaitsForOthers(missing string) {
 	c.Report(Progress{Missing: missing, Foreign: true})
 }

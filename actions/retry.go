@@ -9,12 +9,12 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Doubled returns the pause, doubled that many times, but at most maximum.
+// Doubled returns the pause after doubling it the given number of times, but at most maximum.
 func Doubled(pause, maximum time.Duration, times int) time.Duration {
 	return fsm.Doubled(pause, maximum, times)
 }
 
-// Default backoff after a failed preflight: the first and the longest.
+// These are the default backoffs after a failed preflight.
 const (
 	DefaultHoldInitial = 5 * time.Second
 	DefaultHoldMax     = 30 * time.Second
@@ -22,17 +22,18 @@ const (
 
 // RetryPolicy is the backoff of failed steps and failed preflights. Zero fields mean the defaults.
 type RetryPolicy struct {
-	// Initial is the backoff after the first failure of a step (1 s). It grows by Factor (2) up to Max (2 m), plus or
-	// minus Jitter (0.2).
+	// Initial is the backoff after the first failure of a step (default 1 s). It grows by Factor (2) up to Max (2 m),
+	// plus or minus Jitter (0.2).
 	Initial, Max time.Duration
 	Factor       float64
 	Jitter       float64
-	// Budget is how many failures of one step stall the action (10).
+	// Budget is the number of failures of one step that stalls the action (default 10).
 	Budget int
-	// HoldInitial is the backoff after a preflight first failed. It grows by Factor up to HoldMax, plus or minus Jitter.
+	// HoldInitial is the backoff after a preflight first failed. It grows by Factor up to HoldMax, plus or minus
+	// Jitter.
 	HoldInitial, HoldMax time.Duration
-	// StalledMax is the longest backoff of a stalled action with [Definition.RetriesStalled]; 6 h by
-	// default. The backoff grows from Max by Factor.
+	// StalledMax is the longest backoff of a stalled action with [Definition.RetriesStalled] (default 6 h). The backoff
+	// grows from Max by Factor.
 	StalledMax time.Duration
 }
 
@@ -45,8 +46,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	}
 }
 
-// afterFailure returns the backoff after the n-th failure in a row, from 1. After the budget is spent it
-// grows up to StalledMax.
+// afterFailure returns the backoff after n consecutive failures. When n exceeds the budget, it grows up to StalledMax.
 func (p RetryPolicy) afterFailure(n int) time.Duration {
 	if n >= p.Budget {
 		return p.nth(n-p.Budget+1, p.Max, p.StalledMax)
@@ -54,7 +54,7 @@ func (p RetryPolicy) afterFailure(n int) time.Duration {
 	return p.nth(n, p.Initial, p.Max)
 }
 
-// afterHold returns the backoff after the n-th hold in a row, from 1.
+// afterHold returns the backoff after n consecutive holds.
 func (p RetryPolicy) afterHold(n int) time.Duration { return p.nth(n, p.HoldInitial, p.HoldMax) }
 
 func (p RetryPolicy) nth(n int, initial, maximum time.Duration) time.Duration {
@@ -69,5 +69,5 @@ func (p RetryPolicy) nth(n int, initial, maximum time.Duration) time.Duration {
 	return interval
 }
 
-// maxDoublings bounds the work of computing an interval that no longer grows.
+// maxDoublings limits the loop that computes an interval.
 const maxDoublings = 64

@@ -2,7 +2,7 @@ package actions
 
 import "github.com/replicatedhq/ekco/fsm"
 
-// RolloutBatches divides a known list of nodes into batches and keeps its order.
+// RolloutBatches divides a known list of nodes into batches without changing the order.
 func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
 	for done := 0; done < len(all); {
 		end := min(done+fsm.RolloutBatch(done, limit), len(all))
@@ -11,5 +11,5 @@ func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
 	return batches
 }
 
-// IsOneByOne is [fsm.IsOneByOne].
+// IsOneByOne calls [fsm.IsOneByOne].
 func IsOneByOne(done int) bool { return fsm.IsOneByOne(done) }

@@ -5,15 +5,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Mirrored is the preflight that checks whether an EKCO on another node would know the action. It is asked before each
-// irreversible step, each step of a plan with undo steps, and each step of an exclusive kind.
+// Mirrored is the preflight that requires the action to be in the mirror, so that an EKCO on another node would know
+// it. It runs before each irreversible step, each step of a plan with undo steps, and each step of an exclusive kind.
 const Mirrored = "Mirrored"
 
-// SafeMode is the rule of policy that is asked before every step of every action: it also stops a person's action.
+// SafeMode is the rule of policy that runs before every step of every action, including actions that a person
+// requested.
 const SafeMode = fsm.RuleSafeMode
 
-// guarded adds the preflights that are asked even if the plan does not list them: plans of older versions need them,
-// too.
+// guarded adds preflights that must run even if the plan does not list them, as plans of older versions may not.
 func (r *Runner) guarded(kind *Kind, record journal.ActionRecord, planned journal.PlannedStep) journal.PlannedStep {
 	guards := kind.policyRules(record)
 	if r.cfg.Preflights[Mirrored] != nil && kind.mustBeMirrored(record, planned) {

@@ -11,37 +11,37 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxConcurrent bounds how many steps of one action run at the same time.
+// maxConcurrent limits how many steps of one action run at the same time.
 const maxConcurrent = 16
 
-// run is one call of Runner.Run, whose goroutine, the owner, owns every field. Slow calls run in goroutines of their
-// own. Each of these returns one function, which the owner calls; see [run.async].
+// run is one call of Runner.Run. Its goroutine, the owner, owns every field. Slow calls run in other goroutines. Each
+// of these returns one function, which the owner then calls; see [run.startAsync].
 //
-// The owner works in turns: apply the results, decide what comes next, put all of it on disk in one append, and only
-// then start it.
+// The owner works in turns. In each turn it applies the results, decides what comes next, writes all of that to disk in
+// one append, and only then starts it.
 type run struct {
 	*Runner
 	log    *slog.Logger
 	kind   *Kind
 	record journal.ActionRecord
 
-	// ctx is the caller's. looking is for checks; it also ends when the action ends early. work is for effects and the
-	// journal; it ends Config.Grace after ctx.
+	// ctx is the caller's context. looking is for checks, and also ends when the action ends early. work is for effects
+	// and the journal, and ends Config.Grace after ctx.
 	ctx         context.Context
 	looking     context.Context
 	stopLooking context.CancelFunc
 	work        context.Context
 	stopWork    context.CancelFunc
-	// going is for interruptible effects: it ends at once when the action ends early or EKCO stops.
-	going     context.Context
-	stopGoing context.CancelFunc
+	// interruptible is for interruptible effects. It ends at once when the action ends early or EKCO stops.
+	interruptible context.Context
+	stopGoing     context.CancelFunc
 
 	results chan func()
-	// notes are notes of running steps; noted are those that this turn appends.
+	// notes receives notes of running steps. noted has the notes that this turn appends.
 	notes    chan stepNote
 	noted    []stepNote
 	inFlight int
-	// drafts are what this turn appends; launches are what it starts after that.
+	// drafts has the events that this turn appends. launches has the work that it starts after the append.
 	drafts   []journal.Draft
 	launches []func()
 
@@ -50,16 +50,16 @@ type run struct {
 	undo   []*stepState
 	byID   map[string]*stepState
 	groups map[string]*group
-	// reasons says when the reasons of holds were last recorded, by step.
+	// reasons records when the reasons of holds were last recorded, by step.
 	reasons map[string]recordedReason
-	// found are the verdicts that must last before they count.
-	found findings
+	// lastingVerdicts has the verdicts that must last before they take effect.
+	lastingVerdicts lastingVerdicts
 	// shared is the copy of the record that steps read, nil if the record has changed since.
 	shared *journal.ActionRecord
-	// unfit is why this EKCO must not touch the action, or nil.
-	unfit error
+	// unfitReason is the reason why this EKCO must not run the action, or nil.
+	unfitReason error
 
-	// gate are the preflights of the plan's gate; gatePassed is when they last let steps of this run start.
+	// gate has the preflights of the plan's gate. gatePassed is when they last let steps of this run start.
 	gate       []string
 	gatePassed time.Time
 
@@ -68,21 +68,21 @@ type run struct {
 	pendingChecks []*pendingCheck
 	// stalledSeq is the event by which this run stalled the action last, or 0.
 	stalledSeq uint64
-	// resumed is set when an earlier run planned the action; deferred is set when a step was held by a preflight for
-	// which it may wait; see [run.isAttended].
+	// resumed is true if an earlier run planned the action. deferred is true if a preflight for which a step may wait
+	// has held the step; see [run.isAttended].
 	resumed, deferred bool
 	cancel            bool
-	// ending is set when the action ends before its steps are done.
+	// ending is set if the action ends before its steps are done.
 	ending *journal.ActionEnded
-	// undoing is set while the undo steps run.
+	// undoing is true while the undo steps run.
 	undoing  bool
 	stopping bool
 }
 
-// checkState is when to check a group, a step or the planning again.
+// checkState records when to check a group, a step or the planning again.
 type checkState struct {
 	busy bool
-	// again is set when another check must follow the running one.
+	// again is true if another check must follow the running one.
 	again bool
 	tries int
 	// brief counts the checks with a [Verdict.Briefly] hold.
@@ -94,19 +94,19 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 	kind := r.kindFor(record)
 	a := &run{
 		Runner: r, record: r.localTimes(record), kind: kind,
-		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
-		ctx:     ctx,
-		results: make(chan func()),
-		notes:   make(chan stepNote),
-		byID:    make(map[string]*stepState),
-		groups:  make(map[string]*group),
-		reasons: make(map[string]recordedReason),
-		found:   make(findings),
-		cancel:  record.Cancelling != nil,
-		resumed: record.Planned,
-		unfit:   unfit(record, kind),
+		log:             r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
+		ctx:             ctx,
+		results:         make(chan func()),
+		notes:           make(chan stepNote),
+		byID:            make(map[string]*stepState),
+		groups:          make(map[string]*group),
+		reasons:         make(map[string]recordedReason),
+		lastingVerdicts: make(lastingVerdicts),
+		cancel:          record.Cancelling != nil,
+		resumed:         record.Planned,
+		unfitReason:     checkFit(record, kind),
 	}
-	if record.Planned && a.unfit == nil {
+	if record.Planned && a.unfitReason == nil {
 		a.takePlan()
 	}
 	for step := range record.Holds {
@@ -115,8 +115,8 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 	return a
 }
 
-// unfit returns an error if this EKCO must not touch the action.
-func unfit(record journal.ActionRecord, kind *Kind) error {
+// checkFit returns an error if this EKCO must not run the action.
+func checkFit(record journal.ActionRecord, kind *Kind) error {
 	switch {
 	case record.Unreadable != "":
 		return errors.New("this EKCO cannot read the action: " + record.Unreadable)
@@ -148,7 +148,7 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 // runToEnd takes turns until the action ends, ctx ends, or the journal cannot be written. No goroutine outlives it.
 func (a *run) runToEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
-	a.going, a.stopGoing = context.WithCancel(a.work)
+	a.interruptible, a.stopGoing = context.WithCancel(a.work)
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	defer a.abandonWork()
 	stop, grace := a.ctx.Done(), (<-chan time.Time)(nil)
@@ -168,7 +168,7 @@ func (a *run) runToEnd(inbox *Inbox) error {
 		timer.Reset(untilWake(wake))
 		select {
 		case apply := <-a.results:
-			// A cancel that came before the result must stop the step that the result would start.
+			// A cancel that arrived before the result must prevent the step that the result would start.
 			a.readInbox(inbox)
 			a.take(apply)
 		case n := <-a.notes:
@@ -186,27 +186,27 @@ func (a *run) runToEnd(inbox *Inbox) error {
 	}
 }
 
-// idle is how long a turn waits at most when the action only waits for events of others.
-const idle = time.Hour
+// maxIdleTurn is the longest turn when the action only waits for events from other writers.
+const maxIdleTurn = time.Hour
 
 func untilWake(wake time.Time) time.Duration {
 	if wake.IsZero() {
-		return idle
+		return maxIdleTurn
 	}
-	return min(max(time.Until(wake), 0), idle)
+	return min(max(time.Until(wake), 0), maxIdleTurn)
 }
 
-// async runs f in a goroutine; the owner calls the function that f returns.
-func (a *run) async(f func() func()) {
+// startAsync runs f in a goroutine; the owner calls the function that f returns.
+func (a *run) startAsync(f func() func()) {
 	a.inFlight++
 	go func() { a.results <- f() }()
 }
 
-// linger is how long a turn waits for more results to put into the same append. Steps that start together often end
-// together, and an append takes longer than this.
+// linger is how long a turn waits for more results to write in the same append. Steps that start together often end
+// together, and an append takes longer than linger.
 const linger = 2 * time.Millisecond
 
-// take applies a result, and others that arrive within linger.
+// take applies a result, and further results that arrive within linger.
 func (a *run) take(apply func()) {
 	soon := time.NewTimer(linger)
 	defer soon.Stop()
@@ -224,7 +224,7 @@ func (a *run) take(apply func()) {
 	}
 }
 
-// abandonWork stops everything that is running, waits for it, and drops the results.
+// abandonWork stops all running work, waits until it ends, and drops the results.
 func (a *run) abandonWork() {
 	a.stopWork()
 	a.stopGoing()
@@ -243,8 +243,8 @@ func (a *run) note(cause uint64, kind journal.Type, payload journal.Payload) {
 	a.fold(journal.Event{Seq: a.record.LastSeq, Time: time.Now(), Actor: a.cfg.Actor}, payload)
 }
 
-// fold folds an event into the record. The run writes no event that does not fit; if the journal has one, the loop
-// reports it.
+// fold folds an event into the record. An error means that the journal has an event that does not fit; the loop reports
+// that error.
 func (a *run) fold(event journal.Event, payload journal.Payload) {
 	if err := a.record.Fold(event, payload); err != nil {
 		a.log.Debug("an event does not fit the action's record", "error", err)
@@ -252,7 +252,7 @@ func (a *run) fold(event journal.Event, payload journal.Payload) {
 	a.shared = nil
 }
 
-// commit puts the turn's events on disk, then runs its launches.
+// commit writes the turn's events to disk, then runs its launches.
 func (a *run) commit() error {
 	if len(a.drafts) > 0 {
 		events, err := a.cfg.Store.Append(a.work, a.drafts...)
@@ -283,10 +283,10 @@ func (a *run) committed(payload journal.Payload, seq uint64) {
 	a.logEvent(payload)
 }
 
-// cannotWrite returns the error that ends the run. If the grace period ended during the append, that is ctx's error.
+// cannotWrite returns the error that ends the run. If the grace period ended during the append, it returns ctx's error.
 func (a *run) cannotWrite(err error) error {
 	if a.stopping && a.work.Err() != nil {
 		return a.ctx.Err()
 	}
-	return &UnrecordedError{Action: a.record.ID, What: happened(a.drafts), Err: err}
+	return &UnrecordedError{Action: a.record.ID, What: unrecordedResults(a.drafts), Err: err}
 }

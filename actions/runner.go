@@ -13,19 +13,19 @@ import (
 type Config struct {
 	Store journal.Store
 	Log   *slog.Logger
-	// Kinds are the kinds of action that it can run.
+	// Kinds lists the kinds of action that the runner can run.
 	Kinds []Kind
-	// Preflights by the name that plans use. A step is held if it lists a preflight that neither its kind nor this map
-	// has. [SafeMode] and the Rules of a kind are also asked before every step, even if its plan does not list them;
-	// [Mirrored] too, if it is in this map, before every irreversible step.
+	// Preflights has the checks that plans may name. EKCO holds a step that lists a preflight that is neither here nor
+	// in its kind. Even if the plan does not list them, [SafeMode] and the Rules of the kind run before every step, and
+	// [Mirrored], if it is in this map, runs before every irreversible step.
 	Preflights map[string]Preflight
 	// Watcher receives what steps report; it may be nil.
 	Watcher Watcher
-	// Domains lets steps of different actions take turns; nil if there is only one action at a time.
+	// Domains makes steps of different actions take turns. It may be nil if only one action runs at a time.
 	Domains Domains
 	Retry   RetryPolicy
-	// Grace is how long a running effect may continue after ctx ended; 0 means 8 s. A step that only waits for its proof
-	// ends at once.
+	// Grace is how long a running effect may continue after ctx has ended; 0 means 8 s. A step that only waits for its
+	// proof stops at once.
 	Grace time.Duration
 	// Actor is the actor of the events; "" means "operator".
 	Actor string
@@ -33,10 +33,11 @@ type Config struct {
 	Now func() time.Time
 }
 
-// actorOperator is the actor of EKCO's own decisions.
+// actorOperator is the actor of events that EKCO itself decides.
 const actorOperator = "operator"
 
-// Runner runs actions. It is safe for concurrent use and keeps no state between calls: the journal has all of it.
+// Runner runs actions. It is safe for concurrent use and keeps no state between calls, because the journal has all
+// state.
 type Runner struct {
 	cfg   Config
 	kinds map[journal.ActionKind]*Kind
@@ -57,7 +58,8 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg, kinds: kinds}
 }
 
-// kindFor returns the action's kind, with the definition for its subject; nil if this EKCO does not know it.
+// kindFor returns the action's kind, with the definition for its subject. It returns nil if this EKCO does not know the
+// kind.
 func (r *Runner) kindFor(record journal.ActionRecord) *Kind {
 	kind := r.kinds[record.Kind]
 	if kind == nil || kind.For == nil {
@@ -68,15 +70,16 @@ func (r *Runner) kindFor(record journal.ActionRecord) *Kind {
 	return &of
 }
 
-// Run runs or resumes an action, and returns nil when action.ended is on disk. At most one Run per action may be active.
+// Run runs or resumes an action. It returns nil when the event action.ended is on disk. At most one Run per action may
+// be active.
 //
 // When ctx ends, running effects get [Config.Grace] to finish. Steps that do not finish, or only wait for their proof,
 // stay open in the journal, and Run returns ctx's error. If the journal cannot be written, Run starts nothing more and
-// returns the error, which wraps [journal.ErrUnwritable]. In both cases a later Run with the newly folded record
-// continues the action.
+// returns an error that wraps [journal.ErrUnwritable]. In both cases a later Run with the newly folded record continues
+// the action.
 //
-// The caller must pass to the inbox, which may be nil, the events of the action that others append after the record was
-// folded.
+// The caller must pass to the inbox all events of the action that other writers appended after the record was folded.
+// inbox may be nil.
 func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *Inbox) error {
 	if record.Ended != nil {
 		return nil
@@ -86,13 +89,13 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *In
 	return r.newRun(WithLife(ctx), record).runToEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
-// lifeKey is the key of a run's own context.
+// lifeKey is the context key of a run's own context.
 type lifeKey struct{}
 
 // WithLife returns a context that is the [Life] of all contexts derived from it.
 func WithLife(ctx context.Context) context.Context { return context.WithValue(ctx, lifeKey{}, ctx) }
 
-// Life returns the context of the run to which a step or preflight belongs, nil outside of a run. It is for work that
+// Life returns the context of the run to which a step or preflight belongs, or nil outside a run. It is for work that
 // continues between the steps of an action.
 func Life(ctx context.Context) context.Context {
 	life, _ := ctx.Value(lifeKey{}).(context.Context)

@@ -7,56 +7,56 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// stepState is what a run knows about a step beyond the record.
+// stepState has what a run knows about a step in addition to the record.
 type stepState struct {
 	planned journal.PlannedStep
 	code    StepDef
 	group   *group
-	// busy is set while the step is being checked or running.
+	// busy is true while EKCO checks or runs the step.
 	busy bool
-	// exhausted is set when the budget is spent.
+	// exhausted is true if the failure budget is spent.
 	exhausted bool
-	// next is when a failed step is tried again. waits is when a step whose remaining work has to wait is checked again.
+	// next is when a failed step runs again. waits is when EKCO checks a step again that has to wait.
 	next  time.Time
 	waits checkState
-	// waited counts the attempts in a row that had to wait although the check before them saw something to do.
+	// waited counts the consecutive attempts that had to wait although the check before them found work.
 	waited int
-	// attempt is the number of the last attempt. startedSeq is the event that started it, the cause of the events that
-	// follow.
+	// attempt is the number of the last attempt. startedSeq is the event that started it, and the cause of the events
+	// that follow.
 	attempt    int
 	startedSeq uint64
 }
 
-// group is the steps that have the same preflights and domains. They are checked together and, if a preflight holds,
-// wait together.
+// group has the steps with the same preflights and domains. EKCO checks them together; if a preflight does not pass,
+// all of them wait.
 type group struct {
 	checkState
-	// changes is set when its steps change something; irreversible is set when that cannot be undone.
+	// changes is true if the steps change something; irreversible is true if the change cannot be undone.
 	changes, irreversible bool
-	// mustFinish is set when each of its steps has a [StepDef.MustFinish], or undoes one that has.
+	// mustFinish is true if each step has a [StepDef.MustFinish], or undoes a step that has one.
 	mustFinish bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
-	// domains are those that each of its steps takes. claimed is the step that claims them, or empty; waitsFrom is since
-	// when it waits for them.
+	// domains are the domains that each step locks. claimed is the step that waits for or has the locks, or "";
+	// waitsFrom is when it began to wait.
 	domains   []string
 	claimed   string
 	waitsFrom time.Time
 }
 
-// takePlan makes the run's view of the record's plan.
+// takePlan creates the states of the planned steps.
 func (a *run) takePlan() {
 	a.gate = gatePreflights(a.record.Plan)
 	for _, planned := range a.record.Plan.Steps {
 		a.steps = append(a.steps, a.newStepState(planned, a.kind.changes(planned)))
 	}
 	for _, planned := range a.record.Plan.Undo {
-		// The gate is for the plan's steps, not for undoing them.
+		// The gate protects the plan's steps, but not the undo steps.
 		a.undo = append(a.undo, a.newStepState(planned, false))
 	}
 }
 
-// newStepState makes the run's view of a step.
+// newStepState creates the state of a planned step.
 func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState {
 	planned = a.guarded(a.kind, a.record, planned)
 	code, _ := a.kind.step(planned.Does)
@@ -71,8 +71,8 @@ func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState
 	return step
 }
 
-// groupFor returns the group of a step. The group is held if the record holds the step, except with HoldNextAttempt: such
-// a step is tried again.
+// groupFor returns the group of a step. If the record holds the step, the group is held, too. HoldNextAttempt is an
+// exception, because the step only waits to be tried again.
 func (a *run) groupFor(planned journal.PlannedStep, code StepDef, changes bool) *group {
 	mustFinish := a.mayHaveToFinish(planned, code)
 	key := fmt.Sprint(changes, mustFinish, planned.Irreversible, planned.Preflights, planned.Domains)
@@ -88,14 +88,14 @@ func (a *run) groupFor(planned journal.PlannedStep, code StepDef, changes bool) 
 // progress returns the step's part of the record.
 func (a *run) progress(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
 
-// startedBefore reports whether the step's effect may have happened. A retry resets the attempts to 0, but StartedAt
-// stays.
+// startedBefore reports whether the step's effect may have happened. It uses StartedAt, because a retry resets the
+// attempts to 0.
 func startedBefore(progress journal.StepRecord) bool {
 	return progress.Attempts > 0 || !progress.StartedAt.IsZero()
 }
 
-// ready reports whether the step may start after its backoff: it is not busy, exhausted or done, and the steps before it
-// are done.
+// ready reports whether the step may start after its backoff: it is not busy, exhausted or done, and the steps before
+// it are done.
 func (a *run) ready(s *stepState) bool {
 	if s.busy || s.exhausted || a.progress(s).Done() {
 		return false
@@ -127,7 +127,7 @@ func (a *run) busySteps() int {
 	return busy
 }
 
-// contextFor returns the step's view of the action as it is now.
+// contextFor returns the step's context with a copy of the present record.
 func (a *run) contextFor(planned journal.PlannedStep) StepContext {
 	if a.shared == nil {
 		shared := snapshot(a.record)
@@ -136,7 +136,7 @@ func (a *run) contextFor(planned journal.PlannedStep) StepContext {
 	return StepContext{Action: *a.shared, Planned: planned, Log: a.log.With("step", planned.ID), watcher: a.cfg.Watcher}
 }
 
-// earlier returns the earlier of two times, where zero means never.
+// earlier returns the earlier of two times. The zero time means never.
 func earlier(x, y time.Time) time.Time {
 	if x.IsZero() || (!y.IsZero() && y.Before(x)) {
 		return y

@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PlanOf returns a [Definition.Plan] that gets the input of the request. The input becomes the plan's facts, unless
-// the plan has captured others.
+// PlanOf returns a function for [Definition.Plan] that decodes the input of the request and calls plan with it. If plan
+// returns no facts, the input becomes the facts of the plan.
 func PlanOf[In any](plan func(ctx context.Context, record journal.ActionRecord, in In) (journal.Plan, error)) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 		in, err := journal.InputOf[In](record.Request)
@@ -23,7 +23,8 @@ func PlanOf[In any](plan func(ctx context.Context, record journal.ActionRecord, 
 	}
 }
 
-// CheckOf returns a [Preflight] that gets the input of the request, and holds the action if it cannot be read.
+// CheckOf returns a [Preflight] that decodes the input of the request and calls check with it. It holds the action if
+// the input cannot be decoded.
 func CheckOf[In any](check func(ctx context.Context, record journal.ActionRecord, in In) Verdict) Preflight {
 	return PreflightFunc(func(ctx context.Context, record journal.ActionRecord) Verdict {
 		in, err := journal.InputOf[In](record.Request)
@@ -34,16 +35,16 @@ func CheckOf[In any](check func(ctx context.Context, record journal.ActionRecord
 	})
 }
 
-// StepOf is a [Step] whose methods get what its plan has for it.
+// StepOf is a [Step] whose methods also get the decoded facts of the plan or input of the step.
 type StepOf[In any] interface {
 	Prove(ctx context.Context, step StepContext, in In) (Proof, error)
 	Do(ctx context.Context, step StepContext, in In) (outputs json.RawMessage, err error)
 }
 
-// WithFacts returns a step that gets the facts of the plan.
+// WithFacts returns a [Step] that calls step with the facts of the plan.
 func WithFacts[In any](step StepOf[In]) Step { return stepOf[In]{step, StepContext.Facts} }
 
-// WithInput returns a step that gets its input in the plan.
+// WithInput returns a [Step] that calls step with the input of the step in the plan.
 func WithInput[In any](step StepOf[In]) Step { return stepOf[In]{step, StepContext.Input} }
 
 type stepOf[In any] struct {
@@ -69,7 +70,7 @@ func (s stepOf[In]) Do(ctx context.Context, step StepContext) (outputs json.RawM
 	return outputs, err
 }
 
-// NoEffect is the Do of a step that only waits until it is proved.
+// NoEffect is embedded in steps that change nothing. Such a step is done when its Prove says so.
 type NoEffect struct{}
 
 // Do implements [Step].

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// undoSteps returns the undo steps, newest first, that must still run before an action that ends early has ended.
+// undoSteps returns the undo steps that must run before an early end of the action, in reverse order.
 func (a *run) undoSteps() (left []*stepState) {
 	for _, planned := range a.record.ToUndo() {
 		if s := a.byID[planned.ID]; !a.progress(s).Done() {
@@ -19,7 +19,7 @@ func (a *run) undoSteps() (left []*stepState) {
 	return left
 }
 
-// windUp ends an action early: it waits for the running steps, then runs the undo steps one after the other.
+// windUp ends an action early. It waits for the running steps, then runs the undo steps one after the other.
 func (a *run) windUp() (wake time.Time) {
 	if a.inFlight > 0 && !a.undoing {
 		return time.Time{}
@@ -37,8 +37,8 @@ func (a *run) windUp() (wake time.Time) {
 	return a.startDue(time.Now(), left[:1])
 }
 
-// beginUndo begins to undo the action. It records that, unless the record has it already: EKCO must not continue the
-// action after a restart.
+// beginUndo begins to undo the action. It records that first, so that EKCO does not continue the action after a
+// restart.
 func (a *run) beginUndo() {
 	a.undoing = true
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
@@ -51,7 +51,7 @@ func (a *run) beginUndo() {
 	}
 }
 
-// endedEarly returns the end of the action, with what was not undone, and why.
+// endedEarly returns the event of an early end. It names each change that was not undone, with the reason.
 func (a *run) endedEarly() *journal.ActionEnded {
 	ended := *a.ending
 	reasons := slices.DeleteFunc([]string{ended.Reason, a.leftAlone(a.undo)}, func(reason string) bool { return reason == "" })

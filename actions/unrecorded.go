@@ -7,10 +7,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// UnrecordedError is the error of a run that could not write the journal. The next run verifies again what happened.
+// UnrecordedError is the error of a run that could not write the journal. The next run verifies the steps again.
 type UnrecordedError struct {
 	Action string
-	// What has happened and is not recorded, for people; empty if nothing has.
+	// What describes for persons what happened but is not recorded. It is "" if nothing happened.
 	What string
 	// Err says why the journal could not be written.
 	Err error
@@ -27,8 +27,9 @@ func (e *UnrecordedError) Error() string {
 // Unwrap returns why the journal could not be written.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// happened lists the results in drafts that are not on disk. Steps whose start is among the drafts have not begun.
-func happened(drafts []journal.Draft) string {
+// unrecordedResults lists the results in drafts that are not on disk. It ignores step starts, because these steps have
+// not begun.
+func unrecordedResults(drafts []journal.Draft) string {
 	var what []string
 	for _, draft := range drafts {
 		switch p := draft.Payload.(type) {

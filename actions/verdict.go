@@ -9,7 +9,7 @@ import (
 )
 
 // Preflight is a named check that runs before each attempt of the steps that list it. It must honour ctx, change
-// nothing, not even the record, and be safe for concurrent use.
+// nothing (not even the record), and be safe for concurrent use.
 type Preflight interface {
 	Check(ctx context.Context, record journal.ActionRecord) Verdict
 }
@@ -25,27 +25,28 @@ func (f PreflightFunc) Check(ctx context.Context, record journal.ActionRecord) V
 // Verdict is a preflight's answer.
 type Verdict struct {
 	Kind VerdictKind
-	// Reason is for people. With a [VerdictPass] it is empty, or it is recorded as the reason why EKCO continues although
-	// it would normally wait.
+	// Reason is a text for persons. With a [VerdictPass] it is empty, or it is recorded as the reason why EKCO
+	// continues although it would normally wait.
 	Reason string
-	// Key names what Reason is about. It stays the same while details such as counts and times change. Verdicts are
-	// compared by preflight and key, never by Reason. It may be empty if the preflight has only one reason.
+	// Key identifies the cause of the verdict. It stays the same while details such as counts and times change. EKCO
+	// compares verdicts by preflight and key, never by Reason. Key may be empty if the preflight has only one cause.
 	Key string
-	// Advice is what a person can do if a [VerdictAbandon] comes too late, or about a Loss. It may be empty.
+	// Advice is what a person can do about a Loss, or about a [VerdictAbandon] that is too late. It may be empty.
 	Advice string
-	// Loss is set with a [VerdictWarn] about something that cannot be restored. It also holds a manual action that
-	// continues unattended, see [run.isAttended], until a person has seen the warning. It must have a key, so that an
-	// answer of a version before keys does not count.
+	// Loss is true for a [VerdictWarn] about data that cannot be restored. If no person has seen this warning, it also
+	// holds a manual action that continues unattended (see [run.isAttended]). The verdict must have a key, because a
+	// person's answer is recorded for a key.
 	Loss bool
-	// Lasting is how long the preflight must repeat the verdict before it counts; zero means that it counts at once.
-	// Until then the step waits, with Meanwhile as the reason.
+	// Lasting is how long the preflight must repeat the verdict before it takes effect; zero means at once. Until then
+	// the step waits, with Meanwhile as the reason.
 	Lasting   time.Duration
 	Meanwhile string
-	// Grace is how long the verdict may hold a step before it needs a person; zero means that it never does.
+	// Grace is how long the verdict may hold a step before a person is needed; zero means forever.
 	Grace time.Duration
-	// List is set with a [VerdictHold] whose reason is a list, and whose key identifies that list: a force must name it.
+	// List is true for a [VerdictHold] whose reason is a list. The key then identifies the list, and a force must name
+	// the key.
 	List bool
-	// Brief is set with a [VerdictHold] that often ends in seconds: see [Verdict.Briefly].
+	// Brief is true for a [VerdictHold] that often ends in seconds; see [Verdict.Briefly].
 	Brief bool
 }
 
@@ -56,28 +57,28 @@ type VerdictKind string
 const (
 	// VerdictPass lets the step start.
 	VerdictPass VerdictKind = "pass"
-	// VerdictWarn lets the step of a manual action start, after the warning is
-	// recorded. It holds an automatic action.
+	// VerdictWarn lets the step of a manual action start after the warning is recorded. It holds an automatic action.
 	VerdictWarn VerdictKind = "warn"
 	// VerdictHold makes the step wait; the check is repeated until it passes.
 	VerdictHold VerdictKind = "hold"
 	// VerdictAbandon ends the action, because the reason for it no longer exists. After the point of no return it makes
-	// the step wait.
+	// the step wait instead.
 	VerdictAbandon VerdictKind = "abandon"
-	// VerdictUnasked is given only by [Runner.Explain], for a preflight that it does not ask because it writes.
+	// VerdictUnasked is returned only by [Runner.Explain], for a preflight that it does not run because the preflight
+	// writes.
 	VerdictUnasked VerdictKind = "not asked"
 )
 
-// Pass returns the verdict that the step may start.
+// Pass returns a verdict that lets the step start.
 func Pass() Verdict { return Verdict{Kind: VerdictPass} }
 
-// PassBecause returns the verdict that the step may start, for a reason that is recorded.
+// PassBecause returns a verdict that lets the step start, with a reason that is recorded.
 func PassBecause(reason string) Verdict { return Verdict{Kind: VerdictPass, Reason: reason} }
 
-// Warn returns a verdict that warns with the reason.
+// Warn returns a verdict that warns a person.
 func Warn(reason string) Verdict { return Verdict{Kind: VerdictWarn, Reason: reason} }
 
-// WarnOfLoss returns the warning of a [Verdict.Loss]. The key names what is lost.
+// WarnOfLoss returns a warning with [Verdict.Loss]. The key names what would be lost.
 func WarnOfLoss(key, reason, advice string) Verdict {
 	return Verdict{Kind: VerdictWarn, Key: key, Reason: reason, Advice: advice, Loss: true}
 }
@@ -94,28 +95,28 @@ func (v Verdict) AboutList(key string) Verdict {
 	return v
 }
 
-// Briefly marks a hold that often ends in seconds: the check is repeated every [RetryPolicy.HoldInitial] for the first
-// minute or so, and only then with growing pauses.
+// Briefly marks a hold that often ends in seconds. EKCO repeats the check every [RetryPolicy.HoldInitial] for the first
+// 12 times, and then with growing pauses.
 func (v Verdict) Briefly() Verdict {
 	v.Brief = true
 	return v
 }
 
-// OnceLasting makes the verdict count only after it has lasted for span, because its cause often disappears. Until then
-// the step waits, with meanwhile as the reason.
+// OnceLasting makes the verdict take effect only after it has lasted for span, because its cause often disappears.
+// Until then the step waits, with meanwhile as the reason.
 func (v Verdict) OnceLasting(span time.Duration, meanwhile string) Verdict {
 	v.Lasting, v.Meanwhile = span, meanwhile
 	return v
 }
 
-// Hold returns the verdict that the step must wait.
+// Hold returns a verdict that makes the step wait.
 func Hold(reason string) Verdict { return Verdict{Kind: VerdictHold, Reason: reason} }
 
-// Abandon returns the verdict that the reason for the action no longer exists.
+// Abandon returns a verdict that ends the action, because the reason for the action no longer exists.
 func Abandon(reason string) Verdict { return Verdict{Kind: VerdictAbandon, Reason: reason} }
 
-// tooLate turns a [VerdictAbandon] into a hold, for an action past its point of no return.
-func (v Verdict) tooLate() Verdict {
+// holdIfTooLate turns a [VerdictAbandon] into a hold, for an action past its point of no return.
+func (v Verdict) holdIfTooLate() Verdict {
 	reason := v.Reason + "; the action is past its point of no return and waits until that changes"
 	if v.Advice != "" {
 		reason += ": " + v.Advice
@@ -123,8 +124,8 @@ func (v Verdict) tooLate() Verdict {
 	return Hold(reason).About(v.Key)
 }
 
-// held turns a verdict that does not let a step start into a hold.
-func (v Verdict) held() Verdict {
+// asHold returns a hold if the verdict does not let a step start.
+func (v Verdict) asHold() Verdict {
 	if v.Kind == VerdictHold {
 		return v
 	}
@@ -141,13 +142,13 @@ func KeyOf(err error) string {
 	return ""
 }
 
-// keyedError is an error that names what it is about.
+// keyedError is an error with a key that identifies its cause.
 type keyedError interface {
 	error
 	Key() string
 }
 
-// Check is a preflight's answer.
+// Check is the name and the verdict of a preflight.
 type Check struct {
 	Preflight string
 	Verdict   Verdict

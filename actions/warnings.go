@@ -7,12 +7,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// attendedTime is how long EKCO assumes that a person watches the manual action that they requested.
+// attendedTime is how long EKCO assumes that a person watches a manual action after requesting it.
 const attendedTime = 10 * time.Minute
 
-// isNews reports whether to record a warning: at once if it has a new key, and after minDetailsInterval if only its text
-// changed. Warnings come only when a step starts, so the retry budget bounds their number.
-func (a *run) isNews(check Check) bool {
+// mustRecordWarning reports whether to record a warning: at once if its key is new, and after minDetailsInterval if
+// only its text changed. Warnings come only when a step starts, so the retry budget limits their number.
+func (a *run) mustRecordWarning(check Check) bool {
 	for _, before := range slices.Backward(a.record.Warned) {
 		if sameWarning(before, check) {
 			return before.Text != check.Verdict.Reason && time.Since(before.At) >= minDetailsInterval
@@ -21,13 +21,14 @@ func (a *run) isNews(check Check) bool {
 	return true
 }
 
-// sameWarning reports whether a recorded warning is about the same as the check. A warning of a version before keys has
-// no key, so it differs from every check with a key, and the person is warned again.
+// sameWarning reports whether a recorded warning has the same cause as the check. Old versions recorded warnings
+// without keys. Such a warning differs from every check with a key, so EKCO warns the person again.
 func sameWarning(before journal.Warning, check Check) bool {
 	return before.Preflight == check.Preflight && before.Key == check.Verdict.Key
 }
 
-// answered reports whether this warning was answered. another is set if only other warnings of the preflight were.
+// answered reports whether a person answered this warning. another is true if only other warnings of the preflight were
+// answered.
 func (a *run) answered(check Check) (answered, another bool) {
 	for _, before := range a.record.Warned {
 		if sameWarning(before, check) {
@@ -38,8 +39,8 @@ func (a *run) answered(check Check) (answered, another bool) {
 	return false, another
 }
 
-// heldForLoss turns into a hold each warning of a loss that no person has seen, in a manual action that continues
-// unattended.
+// heldForLoss returns the checks with a hold for each warning of a loss that no person has seen, if a manual action
+// continues unattended.
 func (a *run) heldForLoss(checks []Check) []Check {
 	judged := make([]Check, len(checks))
 	for i, check := range checks {
@@ -51,19 +52,19 @@ func (a *run) heldForLoss(checks []Check) []Check {
 	return judged
 }
 
-// isSeen reports whether a person has seen a warning, or sees it when it is recorded.
+// isSeen reports whether a person has seen a warning, or will see it when it is recorded.
 func (a *run) isSeen(check Check) bool {
 	answered, another := a.answered(check)
 	return answered || a.record.Request.Force || (!another && a.isAttended())
 }
 
-// isAttended reports whether EKCO assumes that the person who requested the action still watches it: not after a
-// restart, nor after the action waited for something that may take days.
+// isAttended reports whether EKCO assumes that the person who requested the action still watches it. It returns false
+// after a restart, and after a wait that may have taken days.
 func (a *run) isAttended() bool {
 	return !a.resumed && !a.deferred && time.Since(a.record.RequestedAt) < attendedTime
 }
 
-// noteDeferral notes that a step was held by a preflight for which its plan lets it wait.
+// noteDeferral records that a preflight for which the plan lets a step wait has held the step.
 func (a *run) noteDeferral(held journal.PlannedStep, preflight string) {
 	a.deferred = a.deferred || held.MayWait(preflight)
 }

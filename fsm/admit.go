@@ -9,24 +9,24 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Admitter is a [Machine] that answers requests itself, for example because they may be about objects that EKCO never
-// saw. [AdmitPresent] answers requests for the other machines.
+// Admitter is a [Machine] that answers persons' requests itself, for example because they may be about objects that
+// EKCO never saw. For a machine that does not implement it, [AdmitPresent] answers requests.
 type Admitter interface {
 	Admit(s *State, p Policy, now time.Time, request Request) (Admission, error)
 }
 
-// Asked is a [Machine] that checks a person's request.
+// Asked is a [Machine] that checks the input of a person's request.
 type Asked interface {
-	// Asked checks the request's input and adds it to asked. EKCO records a *[RefusedError]. A [NothingToDoError] is
-	// not a failure.
+	// Asked checks the request's input and adds it to asked. It returns a *[RefusedError] if the input is wrong, which
+	// EKCO records, or a [NothingToDoError] if no action is necessary.
 	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
 }
 
 // Admit answers a person's request. It changes nothing.
 //
-// It returns a *[RefusedError] together with the event that records the refusal (none if there is no thing to record it
-// for), or an [ErrUnknown], or [ErrNotRefused]. Only rules that are [Rule.Mandatory] refuse a person; [CheckRule] gives
-// the others as warnings.
+// If it returns a *[RefusedError], the Admission has the event that records the refusal, unless there is no thing for
+// that event. Other errors are [ErrUnknown] and [ErrNotRefused]. Only a rule with [Rule.Mandatory] refuses a person's
+// request; other rules warn, see [CheckRule].
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	admission, err := admit(s, p, now, request)
 	if err == nil && request.Refused {
@@ -48,8 +48,8 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 	return AdmitPresent(s, p, now, request)
 }
 
-// AdmitPresent answers a request about a thing that exists. An [Admitter] calls it for its requests of this sort. The
-// kind must be one that a person may request.
+// AdmitPresent answers a request about a thing that exists. An [Admitter] also calls it for such requests. A person
+// must be allowed to request the kind of action; see [State.MayAsk].
 func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	kind := s.Kind(request.Kind)
 	t := s.present(kind.Machine, request.Name)
@@ -71,10 +71,10 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 	return admitNew()
 }
 
-// present returns the thing with this name that was seen last and still exists, or nil.
+// present returns the newest thing with this name that still exists, or nil.
 func (s *State) present(machine, name string) (present *Thing) {
 	for _, key := range s.Named(machine, name) {
-		if t := s.Things[key]; t.GoneSeq == 0 && !t.over() {
+		if t := s.Things[key]; t.GoneSeq == 0 && !t.isFinished() {
 			present = t
 		}
 	}
@@ -100,7 +100,7 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 		}
 	}
 	asked, cause := t.machine.Request(t, kind, w)
-	if err := w.complete(t, request, &asked); err != nil {
+	if err := w.checkInput(t, request, &asked); err != nil {
 		if refused, ok := errors.AsType[*RefusedError](err); ok {
 			return Refuse(t, request, refused.Rule, refused.Reason)
 		}
@@ -120,8 +120,8 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 	return Admission{Action: id, Events: append(events, w.Warned(t.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
-// complete lets the machine check the person's input.
-func (w *World) complete(t *Thing, request Request, asked *journal.ActionRequested) error {
+// checkInput calls the machine's Asked, or refuses input if the machine has none.
+func (w *World) checkInput(t *Thing, request Request, asked *journal.ActionRequested) error {
 	machine, ok := t.machine.Machine.(Asked)
 	switch {
 	case ok:
@@ -132,7 +132,7 @@ func (w *World) complete(t *Thing, request Request, asked *journal.ActionRequest
 	return nil
 }
 
-// Refuse refuses a request, with the event that records the refusal.
+// Refuse returns a *[RefusedError], and an Admission with the event that records the refusal.
 func Refuse(t *Thing, request Request, rule, reason string) (Admission, error) {
 	event := journal.Draft{
 		Type: journal.TypeActionRefused, Subject: t.Subject, Cause: t.Newest(), Actor: request.Actor,

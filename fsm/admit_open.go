@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// OpenOf returns the open action of this kind about the thing with this key, or nil. It returns one that is being
-// cancelled only if there is no other.
+// OpenOf returns the open action of this kind about the thing with this key, or nil. It prefers an action that is not
+// being cancelled, and then the one that was requested first.
 func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecord {
 	var found *journal.ActionRecord
 	for _, rec := range s.Actions {
@@ -23,37 +23,38 @@ func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecor
 	return found
 }
 
-// OpenAnswer is a machine's part of the answer to a request for an action that is open.
+// OpenAnswer is the machine's part of the answer to a request for an action that is already open.
 type OpenAnswer struct {
-	// Note is added to the message that names who requested it.
+	// Note is added to the message, after the name of the actor who requested the open action.
 	Note string
-	// RetryReason is the recorded reason for a new retry budget, if the action had stalled.
+	// RetryReason is the reason in the event action.retried, if the open action has stalled.
 	RetryReason string
 	// Replace admits a new action that replaces the open one.
 	Replace func() (Admission, error)
 }
 
-// orCancel is the advice to cancel the open action, "" past its point of no return.
-func orCancel(open *journal.ActionRecord) string {
+// cancelAdvice returns the advice to cancel the open action, or "" if it is past its point of no return.
+func cancelAdvice(open *journal.ActionRecord) string {
 	if open.PastNoReturn {
 		return ""
 	}
 	return fmt.Sprintf(", or run \"ekco cancel %s\" first", open.ID)
 }
 
-// AdmitOpen answers a request for what an open action already does.
+// AdmitOpen answers a request for an action that is already open. The person joins the open action or replaces it, or
+// the request is refused.
 func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, own OpenAnswer) (Admission, error) {
 	dryRun := request.DryRun || w.Policy.DryRun
 	switch {
-	case !dryRun && takesOver(open):
-		return takeOver(open, request, own.Replace)
+	case !dryRun && canReplace(open):
+		return replaceOpen(open, request, own.Replace)
 	case open.Unreadable != "":
 		return Refuse(t, request, RuleUnreadable, UnreadableReason(open))
 	case open.Cancelling != nil:
 		return Refuse(t, request, RuleCancelling, open.ID+" is being cancelled; ask again when it has ended")
 	case open.Request.DryRun != dryRun:
 		return Refuse(t, request, RuleOneAtATime, fmt.Sprintf(
-			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), orCancel(open)))
+			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), cancelAdvice(open)))
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
 		Stamp(open.RequestedAt), open.RequestedBy, own.Note)}
@@ -64,7 +65,8 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 			Payload: journal.ActionRetried{Reason: own.RetryReason},
 		})
 	}
-	// The event of a retry names the actor, but a join also makes the action one by a person.
+	// The event action.retried already names the actor. action.joined is still needed if EKCO requested the action,
+	// because it makes the action count as a person's.
 	if request.Actor != open.RequestedBy && (open.Stalled == nil || !open.ByPerson()) {
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
@@ -75,13 +77,13 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 	return answer, nil
 }
 
-// takesOver reports whether a person's request replaces the open action: EKCO requested that one itself, policy holds
-// it, and none of its steps has begun. Policy that holds EKCO need not hold a person.
-func takesOver(open *journal.ActionRecord) bool {
+// canReplace reports whether a person's request replaces the open action. It does if EKCO requested the open action
+// itself, a preflight holds it, and no step has begun, because that preflight may not hold a person's action.
+func canReplace(open *journal.ActionRecord) bool {
 	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
 }
 
-func takeOver(open *journal.ActionRecord, request Request, admitNew func() (Admission, error)) (Admission, error) {
+func replaceOpen(open *journal.ActionRecord, request Request, admitNew func() (Admission, error)) (Admission, error) {
 	answer, err := admitNew()
 	if err != nil {
 		return answer, err

@@ -6,11 +6,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RetryAfter is how long EKCO waits before it repeats an action that ended early, unless it observes something new.
+// RetryAfter is how long EKCO waits before it repeats an action that ended early, unless the facts change before that.
 const RetryAfter = 10 * time.Minute
 
-// RetryChange is [Thing.Again] for an action whose effect EKCO knows as soon as it is made. The action may be requested
-// at once if it was made, if the last one is done, or if the last one was for another target (other).
+// RetryChange returns like [Thing.Again] when the thing may want another action of this kind, for an action that
+// changes an object and knows the result at once. The action may be requested at once if there was none before, if the
+// last one is done, or if other is set. Set other if the last one made its change, or had another target.
 func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due time.Time, may bool) {
 	if last := t.Last[kind]; other || last == nil || last.Outcome == journal.OutcomeDone {
 		return time.Time{}, true
@@ -18,10 +19,11 @@ func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due 
 	return t.Again(kind, p, RetryAfter)
 }
 
-// Again returns when the thing may want another action of this kind, and whether it may at all. It may at once if there
-// was none yet, or if EKCO has observed the thing since. Otherwise EKCO may not have seen the effect yet, or another
-// client undid it first, so it may after the backoff. A dry run is not repeated as a dry run: it would change nothing.
-func (t *Thing) Again(kind journal.ActionKind, p Policy, rest time.Duration) (due time.Time, may bool) {
+// Again returns when the thing may want another action of this kind, and whether it may want one at all. It may at once
+// if there was none before, or if EKCO has recorded new facts since. Otherwise EKCO may not have seen the effect of the
+// last action yet, so the thing may want another action only after retryAfter has passed. A dry run is not repeated by
+// a dry run, because its result would be the same.
+func (t *Thing) Again(kind journal.ActionKind, p Policy, retryAfter time.Duration) (due time.Time, may bool) {
 	last := t.Last[kind]
 	switch {
 	case last == nil, t.FactsSeq > last.Seq:
@@ -31,5 +33,5 @@ func (t *Thing) Again(kind journal.ActionKind, p Policy, rest time.Duration) (du
 	case last.Outcome == journal.OutcomeDryRun:
 		return time.Time{}, true
 	}
-	return last.At.Add(rest), true
+	return last.At.Add(retryAfter), true
 }

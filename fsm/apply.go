@@ -9,16 +9,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxProblems bounds State.Problems.
+// maxProblems limits the length of State.Problems.
 const maxProblems = 20
 
-// Apply decodes the event and folds it; see [State.ApplyDecoded].
+// Apply decodes the event and changes the state by it; see [State.ApplyDecoded].
 func (s *State) Apply(e journal.Event) { s.ApplyDecoded(e.Decoded()) }
 
-// ApplyDecoded folds the event into the state. It accepts every event and never panics. An event that this EKCO does
-// not understand holds its action, and is ignored if it has none. An event that does not fit the state is noted in
-// Problems. Events at or below Seq are already folded and are skipped. The state may keep parts of the event, so the
-// caller must not change it afterwards.
+// ApplyDecoded changes the state by the event ("folds" the event). It accepts every event and never panics. If this
+// EKCO does not understand the event, it holds the event's action, or ignores an event without an action. If the event
+// does not fit the state, it adds a text to Problems. It skips events up to number Seq, which are already folded. The
+// state may keep parts of the event, so the caller must not change the event after the call.
 func (s *State) ApplyDecoded(d journal.Decoded) {
 	if d.Seq <= s.Seq {
 		return
@@ -33,7 +33,7 @@ func (s *State) ApplyDecoded(d journal.Decoded) {
 	s.noteOperator(d.Event)
 }
 
-// holdUnreadable handles an event that cannot be read: it holds the event's action.
+// holdUnreadable handles an event that this EKCO cannot read. It holds the event's action.
 func (s *State) holdUnreadable(e journal.Event, err error) {
 	understood := !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion)
 	if understood {
@@ -51,11 +51,11 @@ func (s *State) holdUnreadable(e journal.Event, err error) {
 	}
 	rec.Unreadable = fmt.Sprintf("event %d (%s, version %d): %v", e.Seq, e.Type, e.Version, err)
 	rec.LastSeq = e.Seq
-	s.stepAction(rec, actionHold)
+	s.changeStatus(rec, actionHold)
 }
 
-// openUnreadable opens an action whose request cannot be read, so that it is shown and held. No other event opens an
-// unknown action: it may have ended.
+// openUnreadable opens an action whose request this EKCO cannot read, so that the status shows the action as held. For
+// other events about an unknown action it returns nil, because the action may have ended.
 func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 	if e.Type != journal.TypeActionRequested && e.Type != journal.TypeActionAdopted {
 		return nil
@@ -63,7 +63,7 @@ func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 	rec := &journal.ActionRecord{
 		ID: e.Action, Subject: e.Subject, Status: Requested, RequestedBy: e.Actor, RequestedAt: e.Time,
 	}
-	// Only a hint: it makes the action count among those of its kind.
+	// The kind may be missing. If it is known, rules that count actions of a kind include this one.
 	var hint struct {
 		Kind journal.ActionKind `json:"kind"`
 	}
@@ -80,8 +80,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.OperatorStarted:
 		s.foldStarted(e, p)
 	case *journal.OperatorStopped:
-		s.Operator.StoppedAt = e.Time
-		s.API.SettlingFrom = time.Time{}
+		s.foldStopped(e)
 	case *journal.ClockJumped:
 		s.foldJumped(e, p)
 	case *journal.APILost:
@@ -99,7 +98,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.PauseCleared:
 		delete(s.Pauses, PauseKey(e.Subject))
 	case *journal.JournalAdopted:
-		s.foldCarried(e, p)
+		s.foldAdoptedState(e, p)
 	default:
 		if !s.Journal.fold(e, payload) && !s.foldThing(e, payload) {
 			s.foldAction(e, payload)
@@ -107,15 +106,25 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	}
 }
 
-// foldStarted starts a new observation. An outage that the last operator recorded is over, or EKCO will notice it
-// again; until then the settling period keeps EKCO from acting.
+// foldStarted sets the operator that started, and starts the settling period. It forgets a recorded outage of the API:
+// if the outage continues, EKCO notices it again, and the settling period keeps EKCO from acting until then.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 	s.adoptClock(e, p)
-	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
+	if s.Operator.DryCommand = p.Command != "" && p.DryRun; !s.Operator.DryCommand {
+		s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
+	}
 	s.API = APIState{SettlingFrom: e.Time}
 	if p.ClusterUID != "" {
 		s.Journal.ClusterUID = p.ClusterUID
 	}
+}
+
+func (s *State) foldStopped(e journal.Event) {
+	if !s.Operator.DryCommand {
+		s.Operator.StoppedAt = e.Time
+	}
+	s.Operator.DryCommand = false
+	s.API.SettlingFrom = time.Time{}
 }
 
 func (s *State) foldRefused(e journal.Event, p *journal.PolicyRefused) {
@@ -135,7 +144,7 @@ func (s *State) dropRefusal(subject journal.Subject, kind journal.ActionKind) {
 	}
 }
 
-// Problem notes that the event could not be folded.
+// Problem adds a text to Problems that says why the event could not be folded.
 func (s *State) Problem(e journal.Event, format string, args ...any) {
 	text := fmt.Sprintf("event %d (%s of %s %s): ", e.Seq, e.Type, e.Subject.Kind, e.Subject.Name) +
 		fmt.Sprintf(format, args...)

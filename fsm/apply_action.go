@@ -4,7 +4,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// foldAction folds the events of an action's life.
+// foldAction folds the events about actions.
 func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionRequested:
@@ -22,57 +22,58 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		return
 	}
 	s.unshare(rec)
-	held, cancelling := waits(rec), rec.Cancelling != nil
+	held, cancelling := isHeld(rec), rec.Cancelling != nil
 	if err := rec.Fold(e, payload); err != nil {
 		s.Problem(e, "%v", err)
 	}
 	if t := s.Things[Key(rec.Subject)]; t != nil {
 		t.machine.Stepped(t, rec, e, payload)
 	}
-	s.stepFor(rec, payload)
-	if held && !waits(rec) {
-		s.stepAction(rec, actionRelease)
+	s.changeStatusFor(rec, payload)
+	if held && !isHeld(rec) {
+		s.changeStatus(rec, actionRelease)
 	}
 	if cancelling && rec.Cancelling == nil {
-		s.stepAction(rec, actionProceed)
+		s.changeStatus(rec, actionProceed)
 	}
 	if rec.Ended != nil {
 		s.close(e, rec)
 	}
 }
 
-// waits reports whether the action is held.
-func waits(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Unreadable != "" }
+// isHeld reports whether the action has a hold, or is unreadable.
+func isHeld(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Unreadable != "" }
 
-// stepFor changes the status as the event demands.
-func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
+// changeStatusFor changes the status of the action to the one that follows the event.
+func (s *State) changeStatusFor(rec *journal.ActionRecord, payload journal.Payload) {
 	switch payload.(type) {
 	case *journal.ActionPlanned:
-		s.takeDomains(rec)
-		s.stepAction(rec, actionPlan)
+		s.addDomainsToOldPlan(rec)
+		s.changeStatus(rec, actionPlan)
 	case *journal.ActionHeld:
-		s.stepAction(rec, actionHold)
+		s.changeStatus(rec, actionHold)
 	case *journal.ActionStalled:
-		s.stepAction(rec, actionStall)
+		s.changeStatus(rec, actionStall)
 	case *journal.ActionRetried:
-		s.stepRetried(rec)
+		s.changeStatusForRetry(rec)
 	case *journal.ActionCancelling:
 		if rec.Cancelling != nil {
-			s.stepAction(rec, actionCancel)
+			s.changeStatus(rec, actionCancel)
 		}
 	case *journal.ActionEnded:
-		s.stepAction(rec, actionEnd)
+		s.changeStatus(rec, actionEnd)
 	}
 }
 
-// stepRetried keeps an unreadable action held and a cancelled one cancelled.
-func (s *State) stepRetried(rec *journal.ActionRecord) {
+// changeStatusForRetry changes the status after a retry. An unreadable action stays held, and a cancelled action stays
+// cancelled.
+func (s *State) changeStatusForRetry(rec *journal.ActionRecord) {
 	if rec.Unreadable != "" {
 		return
 	}
-	s.stepAction(rec, actionRetry)
+	s.changeStatus(rec, actionRetry)
 	if rec.Cancelling != nil {
-		s.stepAction(rec, actionCancel)
+		s.changeStatus(rec, actionCancel)
 	}
 }
 
@@ -86,8 +87,9 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	s.open(&rec)
 }
 
-// foldAdopted opens an action of another journal. An action that is open here continues as a mirror has it if the
-// mirror knows more of it, because this journal lost its newest events or was not in use.
+// foldAdopted opens an action from a mirror. If the action is already open in this journal, the mirror's record
+// replaces it only if the mirror has newer events of the action: this journal lost its newest events, or another EKCO
+// continued the action with another journal.
 func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
 	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID && !p.Continues
@@ -97,7 +99,7 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	}
 	rec = rec.Adopted(e)
 	rec.Status = statusOf(&rec)
-	s.takeDomains(&rec)
+	s.addDomainsToOldPlan(&rec)
 	s.open(&rec)
 	restartTimes(&rec, e.Time)
 	if s.Things[Key(rec.Subject)] == nil {
@@ -105,9 +107,9 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	}
 }
 
-// takeDomains gives each step of a plan from before there were domains all domains of its kind, because the plan does
-// not say which steps change nothing. Every other plan of such a kind names its domains.
-func (s *State) takeDomains(rec *journal.ActionRecord) {
+// addDomainsToOldPlan adds domains to a plan of an EKCO version that had no domains yet. Each step gets all domains of
+// the kind of action, because such a plan does not say which steps change nothing.
+func (s *State) addDomainsToOldPlan(rec *journal.ActionRecord) {
 	if kind := s.Kind(rec.Kind); kind != nil && len(kind.Domains) > 0 && !rec.Plan.NamesDomains() {
 		rec.Plan = rec.Plan.TakingDomains(kind.Domains)
 	}
@@ -115,10 +117,10 @@ func (s *State) takeDomains(rec *journal.ActionRecord) {
 
 func (s *State) open(rec *journal.ActionRecord) {
 	s.Actions[rec.ID] = rec
-	s.openedOf(rec)
+	s.callOpened(rec)
 }
 
-// statusOf derives the status of an action from the rest of its record, for an action of another journal.
+// statusOf computes the status of an action from its record, for an action from a mirror.
 func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	switch {
 	case rec.Stalled != nil && rec.Undoing():
@@ -135,7 +137,7 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	return Requested
 }
 
-// close forgets an action that has ended, except for what its thing keeps of it.
+// close removes an action that has ended. Its thing keeps how the action ended, if that matters.
 func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	p := rec.Ended
 	delete(s.Actions, rec.ID)
@@ -143,10 +145,11 @@ func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	if s.obeys(rec, RuleCooldown) && startsCooldown(rec, p.Outcome) {
 		s.EndedAt[rec.Kind] = e.Time
 	}
-	s.endedOf(e, rec, p)
+	s.storeEnding(e, rec, p)
 }
 
-// startsCooldown reports whether the end of the action starts a cooldown: not if it was stopped before its first step.
+// startsCooldown reports whether the end of the action starts a cooldown. It does unless the action was cancelled or
+// abandoned before its first step.
 func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0

@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// fold reports whether the event is about the journal itself.
+// fold folds an event about the journal itself, and reports whether the event is one.
 func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 	switch p := payload.(type) {
 	case *journal.JournalCreated:
@@ -33,9 +33,9 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 	return true
 }
 
-// noteLoss notes the first event that reports a loss, and since when events are missing. That time is known only if the
-// event before, with number last, is the last one that was kept: a file that continued without the lost events has
-// later events.
+// noteLoss sets LostSeq at the first event that reports a loss, and LostFrom, the time after which events are missing.
+// last and at are the number and the time of the event before. LostFrom stays zero if that event is not the last one
+// that was kept, because an EKCO appended events after the loss.
 func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	known := true
 	switch p := d.Body.(type) {
@@ -54,5 +54,5 @@ func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	}
 }
 
-// mark shortens an identifier of a journal to what people can read out.
+// mark returns the first 4 characters of a journal's id, which become part of the ids of actions.
 func mark(id string) string { return id[:min(len(id), 4)] }

@@ -2,7 +2,8 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// foldThing folds events about things: the generic types here, the types of a machine in that machine.
+// foldThing folds an event about a thing, and reports whether the event is one. A machine folds the event types that
+// only it has.
 func (s *State) foldThing(e journal.Event, payload journal.Payload) bool {
 	switch p := payload.(type) {
 	case *journal.ThingObserved:
@@ -12,7 +13,7 @@ func (s *State) foldThing(e journal.Event, payload journal.Payload) bool {
 		s.foldThingGone(e, p)
 		return true
 	case *journal.ThingTransitioned:
-		if t := s.thingOf(e, p.Machine); t != nil {
+		if t := s.thingFor(e, p.Machine); t != nil {
 			s.Enter(e, t, *p)
 		}
 		return true
@@ -51,12 +52,13 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 	t.FactsSeq, t.GoneSeq = e.Seq, 0
 }
 
-// foldThingGone accepts the end of an unknown thing: EKCO may forget a finished thing before its object is gone.
+// foldThingGone folds thing.gone. An unknown thing is not a problem, because EKCO may have dropped a finished thing
+// before its object was deleted.
 func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	if s.cache.machines[p.Machine] != nil && s.Things[Key(e.Subject)] == nil {
 		return
 	}
-	t := s.thingOf(e, p.Machine)
+	t := s.thingFor(e, p.Machine)
 	if t == nil || t.GoneSeq != 0 {
 		return
 	}
@@ -65,8 +67,9 @@ func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	t.machine.Gone(t, e, p.Reason)
 }
 
-// thingOf returns the event's thing. If there is none, it notes a problem and returns nil.
-func (s *State) thingOf(e journal.Event, machine string) *Thing {
+// thingFor returns the thing that the event is about. If the machine has no such thing, it adds a problem and returns
+// nil.
+func (s *State) thingFor(e journal.Event, machine string) *Thing {
 	t := s.Things[Key(e.Subject)]
 	if t == nil || t.Machine() != machine {
 		s.Problem(e, "machine %q knows no such subject", machine)
@@ -75,7 +78,7 @@ func (s *State) thingOf(e journal.Event, machine string) *Thing {
 	return t
 }
 
-// adoptThing adds the thing of an adopted action, if a machine knows what it is.
+// adoptThing adds the thing of an adopted action, if a machine is an [Adopter] and accepts the subject.
 func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 	for _, capability := range s.cache.capabilities {
 		if adopter, ok := capability.Machine.(Adopter); ok && adopter.Adopt(s, e, subject) {
@@ -84,15 +87,15 @@ func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 	}
 }
 
-// openedOf reports an opened action to its thing's machine.
-func (s *State) openedOf(rec *journal.ActionRecord) {
+// callOpened calls Opened of the machine whose thing the action is about.
+func (s *State) callOpened(rec *journal.ActionRecord) {
 	if t := s.Things[Key(rec.Subject)]; t != nil {
 		t.machine.Opened(s, t, rec)
 	}
 }
 
-// endedOf notes at the action's thing how the action ended.
-func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
+// storeEnding stores in the action's thing how the action ended.
+func (s *State) storeEnding(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	t := s.Things[Key(rec.Subject)]
 	if t == nil {
 		return

@@ -7,29 +7,30 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// After a failed attempt EKCO waits for firstBackOff before it requests another action of the kind about the thing, and
-// twice as long each time, up to lastBackOff.
+// After a failed attempt EKCO waits for minBackOff before it requests an action of the same kind about the thing
+// again. The wait doubles with each further failed attempt, up to maxBackOff.
 const (
-	firstBackOff = time.Minute
-	lastBackOff  = time.Hour
+	minBackOff = time.Minute
+	maxBackOff = time.Hour
 )
 
-// FailedAttempts are attempts in a row that failed: EKCO began actions about a thing that were abandoned or superseded,
-// although the known facts did not change. A live read contradicted the watch, or another EKCO was at work, for
-// example.
+// FailedAttempts counts consecutive actions of a kind about a thing that EKCO requested automatically and that were
+// abandoned or superseded although the facts did not change. Possible causes: a live read contradicted the watch, or
+// another EKCO acted.
 type FailedAttempts struct {
-	// Action was the last one. It ended At as Outcome, for Reason.
+	// Action is the id of the last of these actions. Outcome, Reason and At say how, why and when it ended.
 	Action  string          `json:"action"`
 	Outcome journal.Outcome `json:"outcome"`
 	Reason  string          `json:"reason"`
 	At      time.Time       `json:"at"`
-	// Times counts the attempts in a row. FactsSeq was the event with the thing's facts.
+	// Times is the number of consecutive failed attempts. FactsSeq is the event that had the thing's last facts at the
+	// end of the last attempt.
 	Times    int    `json:"times"`
 	FactsSeq uint64 `json:"facts_seq"`
 }
 
-// noteFailure notes whether an action was a failed attempt. A cancelled one ended because of new facts, or because a
-// person wanted that.
+// noteFailure updates the failed attempts at the end of an action. A cancelled action and a person's action are not
+// failed attempts: a cancelled one ended because of new facts or a person's command.
 func (t *Thing) noteFailure(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	switch ended.Outcome {
 	case journal.OutcomeDone:
@@ -49,8 +50,8 @@ func (t *Thing) noteFailure(e journal.Event, rec *journal.ActionRecord, ended *j
 	}
 }
 
-// BacksOff reports whether the last action of the kind about the thing failed, and its known facts have not changed
-// since.
+// BacksOff reports whether the last action of the kind about the thing was a failed attempt, and the thing's facts have
+// not changed since.
 func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 	failed := t.Failed[kind]
 	return failed != nil && failed.FactsSeq == t.FactsSeq
@@ -58,19 +59,19 @@ func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 
 // until returns when EKCO may request an action of the kind again.
 func (v *FailedAttempts) until() time.Time {
-	return v.At.Add(Doubled(firstBackOff, lastBackOff, v.Times-1))
+	return v.At.Add(Doubled(minBackOff, maxBackOff, v.Times-1))
 }
 
-// Doubled returns the pause doubled the given number of times, up to most.
-func Doubled(pause, most time.Duration, times int) time.Duration {
-	for i := 0; i < times && pause < most; i++ {
+// Doubled returns the pause, doubled the given number of times, but not more than limit.
+func Doubled(pause, limit time.Duration, times int) time.Duration {
+	for i := 0; i < times && pause < limit; i++ {
 		pause *= 2
 	}
-	return min(pause, most)
+	return min(pause, limit)
 }
 
-// tooEarly reports whether it is too early for another attempt. A clock that was set back to before the last one causes
-// no wait.
+// tooEarly reports whether it is too early for another attempt. It is not if now is before the last attempt, because
+// the clock was set back then.
 func (v *FailedAttempts) tooEarly(now time.Time) bool {
 	return !now.Before(v.At) && now.Before(v.until())
 }

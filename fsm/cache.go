@@ -6,21 +6,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// cache is derived from the state and from this EKCO's capabilities. No snapshot has it.
+// cache has values that are computed from the state and from this EKCO's capabilities. Snapshots do not contain it.
 type cache struct {
 	capabilities []Capability
-	// machines are the machines of things; action is the machine of actions.
+	// machines has the machines of things, by name. action has the transitions of actions.
 	machines map[string]*machine
 	action   checker
 	kinds    map[journal.ActionKind]*ActionKind
 	rules    []Rule
 	// named lists the keys of all things with a name, in the order in which they were added to the cache.
 	named map[thingName][]string
-	// shared marks actions whose maps a reader may hold; see [State.OpenActions].
+	// shared has the ids of actions whose maps a reader may use; see [State.OpenActions].
 	shared map[string]bool
-	// sums has each machine's summary of its things, until one of them changes.
+	// sums has the result of [State.Sum] for each machine, until one of its things changes.
 	sums map[string]any
-	// counts has the number of things of each machine, until one of them changes.
+	// counts has the result of [State.Count] for each machine, until one of its things changes.
 	counts map[string]count
 }
 
@@ -61,19 +61,20 @@ func (c *cache) machine(name string) *machine {
 }
 
 func (c *cache) index(key string, t *Thing) {
-	of := thingName{t.Machine(), t.Name}
-	c.named[of] = append(c.named[of], key)
+	name := thingName{t.Machine(), t.Name}
+	c.named[name] = append(c.named[name], key)
 }
 
 func (c *cache) unindex(key string, t *Thing) {
-	of := thingName{t.Machine(), t.Name}
-	c.named[of] = slices.DeleteFunc(c.named[of], func(other string) bool { return other == key })
-	if len(c.named[of]) == 0 {
-		delete(c.named, of)
+	name := thingName{t.Machine(), t.Name}
+	c.named[name] = slices.DeleteFunc(c.named[name], func(other string) bool { return other == key })
+	if len(c.named[name]) == 0 {
+		delete(c.named, name)
 	}
 }
 
-// Sum returns sum's result about the machine's things, and caches it until one of them changes.
+// Sum returns the result of the function sum, which must depend only on the machine's things. It caches the result
+// until one of these things changes.
 func (s *State) Sum(machine string, sum func() any) any {
 	known, ok := s.cache.sums[machine]
 	if !ok {
@@ -83,7 +84,7 @@ func (s *State) Sum(machine string, sum func() any) any {
 	return known
 }
 
-// Changed invalidates the machine's [State.Sum] and [State.Count].
+// Changed clears the cached results of [State.Sum] and [State.Count] for the machine.
 func (s *State) Changed(machine string) {
 	delete(s.cache.sums, machine)
 	delete(s.cache.counts, machine)

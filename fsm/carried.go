@@ -8,14 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Carried returns what else decisions depend on besides the open actions, for an EKCO that starts with another journal.
-// Facts are left out, since that EKCO observes the cluster itself.
+// Carried returns the part of the state that EKCO writes to the mirror in addition to the open actions. An EKCO that
+// starts with another journal needs it for its decisions. It has no facts, because that EKCO observes the cluster
+// itself.
 func (s *State) Carried() journal.Carried {
 	carried := journal.Carried{
 		Seq: s.Seq, Pauses: maps.Clone(s.Pauses), EndedAt: maps.Clone(s.EndedAt), Contests: map[string]json.RawMessage{},
 	}
 	for key, t := range s.Things {
-		if len(t.Contests) == 0 || t.over() {
+		if len(t.Contests) == 0 || t.isFinished() {
 			continue
 		}
 		if raw, err := json.Marshal(t.Contests); err == nil { // cannot fail: plain data
@@ -25,18 +26,18 @@ func (s *State) Carried() journal.Carried {
 	return carried
 }
 
-// Mirrored is a mirror, and what it shares with this journal.
+// Mirrored is the content of a mirror, and how much its writer knew of this journal.
 type Mirrored struct {
 	journal.Carried
-	// Adopted identifies the mirror.
+	// Adopted has the fields of journal.adopted that identify the mirror.
 	Adopted journal.JournalAdopted
-	// Knew is the last event of this journal that the mirror's writer knew. Kept is the last event that this journal
-	// has not lost; 0 if unknown, because the journal is an older copy to which other events were added.
+	// Knew is the last event of this journal that the EKCO knew which wrote the mirror. Kept is the last event that
+	// this journal has not lost. Kept is 0 if unknown, because other events were appended after the loss.
 	Knew, Kept uint64
 }
 
-// knew reports whether the mirror's writer knew a pause of this journal. Only if it is unknown which events the journal
-// has lost does this depend on clocks.
+// knew reports whether the EKCO that wrote the mirror knew a pause of this journal. It compares event numbers, or times
+// if Kept is unknown.
 func (from Mirrored) knew(own PauseState) bool {
 	if from.Kept == 0 {
 		return !own.At.After(from.Adopted.MirroredAt)
@@ -44,9 +45,10 @@ func (from Mirrored) knew(own PauseState) bool {
 	return own.Seq <= min(from.Knew, from.Kept)
 }
 
-// TakeOver drafts the events that take over what the mirror carries, after adopted, the events that take over its
-// actions. A pause that the mirror's writer knew but does not have was ended there. A pause that this journal ended
-// stays ended. Without anything new it drafts nothing.
+// TakeOver returns the drafts that take over the state in a mirror. They begin with adopted, the drafts that take over
+// the mirror's actions. TakeOver ends a pause of this journal if the EKCO that wrote the mirror knew the pause and the
+// mirror does not have it. It does not set a pause again that this journal has ended. It returns nil if the mirror has
+// nothing new.
 func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft {
 	note := from.Adopted
 	actions := map[string]bool{}
@@ -72,7 +74,7 @@ func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft 
 
 func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 	if from.Pauses == nil {
-		return nil // its writer kept no pauses
+		return nil // the version that wrote the mirror did not store pauses
 	}
 	for _, key := range sortedKeys(s.Pauses) {
 		own := s.Pauses[key]
@@ -92,7 +94,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		} else {
 			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
 		}
-		endedHere := !here && origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept
+		endedHere := !here && (s.tookOver(from) || origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept)
 		if endedHere || here && (!from.knew(own) || samePause(own, pause)) {
 			continue
 		}
@@ -104,6 +106,12 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 	return drafts
 }
 
+// tookOver reports whether this journal has already taken over this very mirror.
+func (s *State) tookOver(from Mirrored) bool {
+	last := s.Journal.Adopted
+	return last != nil && last.JournalID == from.Adopted.JournalID && last.Mirrored == from.Adopted.Mirrored && last.Mirrored.Seq > 0
+}
+
 func samePause(x, y PauseState) bool {
 	return x.By == y.By && x.Reason == y.Reason && x.At.Equal(y.At) && x.Until.Equal(y.Until)
 }
@@ -113,19 +121,19 @@ func (s *State) foldPaused(e journal.Event, p *journal.PauseSet) {
 	if p.Origin != nil {
 		pause.At = p.Origin.At
 	}
-	if pause.At.After(e.Time) { // the clock of the machine where it was set was ahead
+	if pause.At.After(e.Time) { // the pause was set on a machine whose clock was ahead
 		pause = pauseFrom(pause, e.Time)
 	}
 	s.Pauses[PauseKey(e.Subject)] = pause
 }
 
-// foldCarried takes over cooldowns and contests from a mirror; pauses and actions have events of their own.
-func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
+// foldAdoptedState takes over cooldowns and contests from a mirror; pauses and actions have events of their own.
+func (s *State) foldAdoptedState(e journal.Event, p *journal.JournalAdopted) {
 	shown := *p
 	shown.EndedAt, shown.Contests = nil, nil
 	s.Journal.Adopted, s.Journal.AdoptedAt, s.Journal.AdoptedSeq = &shown, e.Time, e.Seq
 	s.Inherited = nil
-	limited := notAfter(e.Time) // the clock of the machine that wrote the mirror may have been ahead
+	limited := atMost(e.Time) // the clock of the machine that wrote the mirror may have been ahead
 	for kind, at := range p.EndedAt {
 		if at = limited(at); at.After(s.EndedAt[kind]) {
 			s.EndedAt[kind] = at
@@ -139,8 +147,8 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 		}
 		maps.DeleteFunc(contests, func(_ string, c *Contest) bool { return c == nil })
 		for _, c := range contests {
-			limited.to(&c.Last)
-			limited.to(&c.Before)
+			limited.apply(&c.Last)
+			limited.apply(&c.Before)
 		}
 		if t := s.Things[key]; t != nil {
 			t.inherit(contests)
@@ -153,7 +161,8 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 	}
 }
 
-// inherit takes over contests that are newer than the thing's own. Their FactsSeq numbers another journal's event.
+// inherit adds contests from a mirror that are newer than the thing's contests. It sets FactsSeq to 0, because that
+// number refers to an event of another journal.
 func (t *Thing) inherit(contests map[string]*Contest) {
 	for key, contest := range contests {
 		if own := t.Contests[key]; own != nil && !contest.Last.After(own.Last) {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"testing"
@@ -77,7 +78,13 @@ func TestPausesThatAreTakenOver(t *testing.T) {
 		own, mirrored pauses
 		// reasons are those in force afterwards.
 		reasons map[string]string
+		// kept is the last event that this journal has not lost, 20 by default.
+		kept uint64
 	}{
+		"one with the number of a lost event that the mirror's writer knew": {
+			own: pauses{"": pause(9, "ours", nil)}, mirrored: pauses{}, kept: 8,
+			reasons: map[string]string{"": "ours"},
+		},
 		"one that this journal lacks": {
 			mirrored: pauses{"": pause(3, "theirs", nil)},
 			reasons:  map[string]string{"": "theirs"},
@@ -122,7 +129,7 @@ func TestPausesThatAreTakenOver(t *testing.T) {
 				h.s.Pauses[key] = pause
 			}
 			from := Mirrored{
-				Carried: journal.Carried{Pauses: c.mirrored}, Knew: 10, Kept: 20,
+				Carried: journal.Carried{Pauses: c.mirrored}, Knew: 10, Kept: cmp.Or(c.kept, 20),
 				Adopted: journal.JournalAdopted{JournalID: other},
 			}
 			h.write(TakeOver(h.s, from, nil)...)

@@ -9,19 +9,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CheckResult is the answer of a rule about an open action. The rule passes if neither Warn nor Hold is set.
+// CheckResult is the result of a rule for an open action. The rule allows the next step if neither Warn nor Hold is
+// set.
 type CheckResult struct {
 	Warn, Hold bool
 	// NeedsPerson is set together with Hold if [Rule.NeedsPerson] is.
 	NeedsPerson bool
-	// Reason says what is wrong and, for a hold, when the action continues.
+	// Reason says what is wrong. For a hold it also says when the action continues.
 	Reason string
 }
 
-// CheckRule asks one rule whether the action may take its next step. A rule that holds an automatic action only warns
-// about one that a person requested or joined, except SafeMode and OneAtATime, which hold both; Settling concerns
-// automatic actions only. A rule that the action's kind does not list passes. An unknown rule holds the action, and so
-// does every rule if the kind or the subject is unknown.
+// CheckRule checks whether a rule allows the action to begin its next step. A rule that holds an automatic action only
+// warns about the action of a person ([journal.ActionRecord.ByPerson]), with these exceptions: rules with
+// [Rule.Mandatory] and OneAtATime hold both, and Settling does not apply to a person's action. A rule that the kind of
+// action does not obey allows the step. An unknown rule holds the action, and every rule holds it if the kind or the
+// subject is unknown.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
 	kind := s.Kind(rec.Kind)
 	switch {
@@ -35,7 +37,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	case name == RuleOneAtATime:
 		return checkTurn(s, kind, &rec)
 	}
-	w := glance(s, p, now)
+	w := lookWithoutActions(s, p, now)
 	w.change = rec.Request.Change
 	t := s.Things[Key(rec.Subject)]
 	var result CheckResult
@@ -44,18 +46,18 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		switch {
 		case rule.Name != name:
 		case (t == nil || t.Machine() != kind.Machine) && !rule.Cluster:
-			result = result.and(s.unknownTo(kind, rec))
+			result = result.and(s.checkUnknownThing(kind, rec))
 		case rule.Refuses(w, t, kind):
-			result = result.and(severity(rule, w, t, kind, rec.ByPerson()))
+			result = result.and(resultFor(rule, w, t, kind, rec.ByPerson()))
 		}
 	}
 	return result
 }
 
-// unknownTo is the answer of a rule about one thing if there is no such thing. A person may request an action about a
-// thing that EKCO never saw if its machine is an [Adopter]; a preflight warns then. Nobody can have requested one about
-// another kind of subject.
-func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
+// checkUnknownThing returns the result of a rule about one thing if EKCO does not know the thing. The rule allows the
+// step if a person requested the action and the machine is an [Adopter], because a person may request an action about a
+// thing that EKCO never saw; a preflight warns then. In all other cases the rule holds the action.
+func (s *State) checkUnknownThing(kind *ActionKind, rec journal.ActionRecord) CheckResult {
 	noun := strings.ToLower(rec.Subject.Kind)
 	if _, unseen := s.cache.machines[kind.Machine].Machine.(Adopter); rec.ByPerson() && unseen && noun == kind.Machine {
 		return CheckResult{}
@@ -65,7 +67,7 @@ func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResul
 		noun, rec.Subject.Name, rec.Subject.UID, kind.Machine)}
 }
 
-// and joins the answers of two rules with the same name, such as the two pauses.
+// and combines the results of two rules with the same name, for example of the two rules for pauses.
 func (c CheckResult) and(other CheckResult) CheckResult {
 	if c.Reason != "" && other.Reason != "" {
 		other.Reason = c.Reason + "; " + other.Reason
@@ -73,7 +75,7 @@ func (c CheckResult) and(other CheckResult) CheckResult {
 	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, NeedsPerson: c.NeedsPerson || other.NeedsPerson, Reason: cmp.Or(other.Reason, c.Reason)}
 }
 
-func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) CheckResult {
+func resultFor(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) CheckResult {
 	switch {
 	case byPerson && r.Name == RuleSettling:
 		return CheckResult{}
@@ -83,8 +85,8 @@ func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) Chec
 	return CheckResult{Hold: true, NeedsPerson: r.NeedsPerson, Reason: r.why(w, t, kind)}
 }
 
-// checkTurn lets one action of a kind run at a time: the one with an open step, else the one that has begun, else the
-// one that was requested first.
+// checkTurn is the result of RuleOneAtATime: it holds the action while another action of its kind goes first. An action
+// with an open step goes first, then one that has begun, then the one that was requested first.
 func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResult {
 	var first *journal.ActionRecord
 	for _, other := range s.Actions {
@@ -105,7 +107,7 @@ func (s *State) blocks(other, rec *journal.ActionRecord) bool {
 	case other.ID == rec.ID || other.Kind != rec.Kind:
 		return false
 	case hasOpenStep(other):
-		// Its effect may be happening, whatever its status.
+		// The step may be changing the cluster right now, so the other conditions do not matter.
 	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || deferred(other):
 		return false
 	case rec.ByPerson() && !other.ByPerson() && len(other.Holds) > 0 && (len(other.Steps) == 0 || s.heldByPolicy(other)):
@@ -114,8 +116,8 @@ func (s *State) blocks(other, rec *journal.ActionRecord) bool {
 	return turnOrder(other, rec) < 0
 }
 
-// heldByPolicy reports whether only rules of policy hold the action. An action that EKCO began can wait for them for
-// days, and a person need not wait for it.
+// heldByPolicy reports whether all holds of the action are by rules of policy other than RuleOneAtATime. An automatic
+// action can wait for them for days, so a person's action need not wait for such an action.
 func (s *State) heldByPolicy(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
 		if hold.Preflight == RuleOneAtATime || s.cache.rule(hold.Preflight) == nil {
@@ -133,7 +135,7 @@ func turnOrder(a, b *journal.ActionRecord) int {
 	)
 }
 
-// firstIf orders the one with the property first.
+// firstIf compares two values by a property: the value that has it comes first.
 func firstIf(a, b bool) int {
 	switch {
 	case a == b:
@@ -144,7 +146,7 @@ func firstIf(a, b bool) int {
 	return 1
 }
 
-// deferred reports whether all remaining steps of the action may wait for days.
+// deferred reports [journal.ActionRecord.Deferred]: all remaining steps of the action may wait without limit.
 func deferred(rec *journal.ActionRecord) bool { _, is := rec.Deferred(); return is }
 
 func hasOpenStep(rec *journal.ActionRecord) bool {
@@ -156,7 +158,7 @@ func hasOpenStep(rec *journal.ActionRecord) bool {
 	return false
 }
 
-// underWay reports whether the action has begun and is not waiting for its turn.
+// underWay reports whether the action has begun and RuleOneAtATime does not hold it.
 func underWay(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
 		if hold.Preflight == RuleOneAtATime {

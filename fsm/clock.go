@@ -9,13 +9,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sameClock is how far two readings of one clock may differ: appending an event takes time between them.
-const sameClock = time.Second
+// minClockDifference is the difference below which two readings are taken as of the same clock. They differ a little,
+// because appending an event takes time.
+const minClockDifference = time.Second
 
-// Wrong reports whether EKCO's clock and the API server's are known to be far apart.
+// Wrong reports whether EKCO knows that its clock and the API server's differ too much; see [journal.FarApart].
 func (c ClockState) Wrong() bool { return journal.FarApart(c.Skew) }
 
-// foldJumped moves every recorded time with the clock, so that no age changes, and starts the settling period again.
+// foldJumped folds a jump of the clock. It moves all recorded times by the same amount, so that no age changes, and
+// starts the settling period again.
 func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
 	s.jump(e, time.Duration(p.By))
 	s.Clock.Skew = nil
@@ -25,64 +27,64 @@ func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
 }
 
 func (s *State) jump(e journal.Event, by time.Duration) {
-	m := later(by)
+	m := shiftBy(by)
 	s.moveTimes(m)
-	s.steps(func(step *journal.StepRecord) { m.to(&step.NextTry) })
+	s.steps(func(step *journal.StepRecord) { m.apply(&step.NextTry) })
 	s.Clock.JumpedAt, s.Clock.Jump = e.Time, journal.Duration(by)
 }
 
-// adoptClock moves the recorded times to the clock of the operator that starts. Within one boot, the machine's
-// monotonic clock gives how long EKCO was away. After another boot nobody knows, since the clock may be wrong: ages
-// that allow a destructive action then stay what they were at EKCO's last event. If the clock is known to be wrong now,
-// they start at zero.
+// adoptClock converts the recorded times to the clock of the operator that starts. Within one boot of the machine, the
+// monotonic clock shows how long EKCO did not run. After another boot this is unknown, since the clock may be wrong, so
+// ages that allow a destructive action stay as they were at EKCO's last event. If the clock is known to be wrong, these
+// ages start at zero.
 func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	zero := e.Time.Add(-time.Duration(p.Uptime))
 	switch {
 	case p.BootID != "" && p.BootID == s.Clock.BootID:
-		if by := zero.Sub(s.Clock.Zero); by.Abs() >= sameClock {
+		if by := zero.Sub(s.Clock.Zero); by.Abs() >= minClockDifference {
 			s.jump(e, by)
 		}
 		zero = s.Clock.Zero
 	case s.Clock.LastSeq > 0:
 		away := e.Time.Sub(s.Clock.LastAt)
-		s.moveAges(s.Clock.LastSeq, later(away))
+		s.moveAges(s.Clock.LastSeq, shiftBy(away))
 	}
 	if journal.FarApart(p.ClockSkew) {
 		s.moveAges(e.Seq, func(time.Time) time.Time { return e.Time })
 	}
-	s.moveTimes(notAfter(e.Time))
+	s.moveTimes(atMost(e.Time))
 	s.Clock.BootID, s.Clock.Zero, s.Clock.Skew = p.BootID, zero, p.ClockSkew
 }
 
-// noteOperator notes when an operator last wrote. Events that a start appends before operator.started do not count:
-// they already have another clock.
+// noteOperator sets the last event that a running operator wrote. It skips the types that a starting operator appends
+// before operator.started, because their times are already by the new clock.
 func (s *State) noteOperator(e journal.Event) {
 	switch {
-	case e.Actor != ActorOperator && !strings.HasPrefix(e.Actor, actorsObserving), e.Subject.Kind == journal.JournalSubject.Kind:
+	case e.Actor != ActorOperator && !strings.HasPrefix(e.Actor, observerPrefix), e.Subject.Kind == journal.JournalSubject.Kind:
 	case e.Type == journal.TypeActionAdopted, e.Type == journal.TypeActionPlanned, e.Type == journal.TypeActionEnded:
 	default:
 		s.Clock.LastSeq, s.Clock.LastAt = e.Seq, e.Time
 	}
 }
 
-// actorsObserving is the prefix of the actors that write facts.
-const actorsObserving = "observer/"
+// observerPrefix is the prefix of the names of observers as actors.
+const observerPrefix = "observer/"
 
-// moved maps a recorded time to its new value.
-type moved func(time.Time) time.Time
+// timeChange is a function that returns the new value of a recorded time.
+type timeChange func(time.Time) time.Time
 
-// to moves a time, unless it is zero.
-func (m moved) to(t *time.Time) {
+// apply changes a time by the function, unless the time is zero.
+func (m timeChange) apply(t *time.Time) {
 	if !t.IsZero() {
 		*t = m(*t)
 	}
 }
 
-func later(by time.Duration) moved {
+func shiftBy(by time.Duration) timeChange {
 	return func(t time.Time) time.Time { return t.Add(by) }
 }
 
-func notAfter(now time.Time) moved {
+func atMost(now time.Time) timeChange {
 	return func(t time.Time) time.Time {
 		if t.After(now) {
 			return now
@@ -91,38 +93,39 @@ func notAfter(now time.Time) moved {
 	}
 }
 
-// moveAges moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of
-// done steps, of failed attempts, and of pauses that were set no later than the given event.
-func (s *State) moveAges(upTo uint64, m moved) {
+// moveAges changes the times whose age decides whether a destructive action is allowed: the times that machines visit
+// in Ages; the ends of actions and steps; failed attempts; contests; and pauses that were set at or before the event
+// upTo.
+func (s *State) moveAges(upTo uint64, m timeChange) {
 	for _, t := range s.Things {
 		for kind, failed := range t.Failed {
-			moved := *failed // readers may hold the former one
-			m.to(&moved.At)
+			moved := *failed // a copy, because readers may use the old value
+			m.apply(&moved.At)
 			t.Failed[kind] = &moved
 		}
 		for kind, last := range t.Last {
-			moved := *last // here too
-			m.to(&moved.At)
+			moved := *last // a copy for the same reason
+			m.apply(&moved.At)
 			t.Last[kind] = &moved
 		}
 		for key, contest := range t.Contests {
 			moved := *contest
-			m.to(&moved.Last)
-			m.to(&moved.Before)
+			m.apply(&moved.Last)
+			m.apply(&moved.Before)
 			t.Contests[key] = &moved
 		}
-		t.machine.Ages(t, m.to)
+		t.machine.Ages(t, m.apply)
 	}
 	for _, contests := range s.Inherited {
 		for _, contest := range contests {
-			m.to(&contest.Last)
-			m.to(&contest.Before)
+			m.apply(&contest.Last)
+			m.apply(&contest.Before)
 		}
 	}
 	for kind, at := range s.EndedAt {
 		s.EndedAt[kind] = m(at)
 	}
-	s.steps(func(step *journal.StepRecord) { m.to(&step.DoneAt) })
+	s.steps(func(step *journal.StepRecord) { m.apply(&step.DoneAt) })
 	for key, pause := range s.Pauses {
 		if pause.Seq <= upTo {
 			s.Pauses[key] = pauseFrom(pause, m(pause.At))
@@ -139,47 +142,47 @@ func pauseFrom(p PauseState, at time.Time) PauseState {
 	return p
 }
 
-// moveTimes moves every recorded time of EKCO's clock.
-func (s *State) moveTimes(m moved) {
+// moveTimes changes all recorded times that are by EKCO's clock.
+func (s *State) moveTimes(m timeChange) {
 	s.moveAges(s.Seq, m)
 	for _, t := range []*time.Time{
 		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.LostFrom, &s.Journal.ReplacedAt, &s.Journal.AdoptedAt,
 		&s.Operator.StartedAt, &s.Operator.StoppedAt, &s.API.LostAt, &s.API.SettlingFrom,
 		&s.Clock.Zero, &s.Clock.LastAt, &s.Clock.JumpedAt,
 	} {
-		m.to(t)
+		m.apply(t)
 	}
 	for _, t := range s.Things {
-		m.to(&t.Since)
-		t.machine.Past(t, m.to)
+		m.apply(&t.Since)
+		t.machine.Past(t, m.apply)
 	}
 	for _, rec := range s.Actions {
-		m.to(&rec.RequestedAt)
-		rec.Warned = slices.Clone(rec.Warned) // readers may hold the former ones
+		m.apply(&rec.RequestedAt)
+		rec.Warned = slices.Clone(rec.Warned) // readers may use the old slice
 		for i := range rec.Warned {
-			m.to(&rec.Warned[i].At)
+			m.apply(&rec.Warned[i].At)
 		}
-		m.held(rec)
+		m.applyToHolds(rec)
 	}
 	s.steps(func(step *journal.StepRecord) {
-		m.to(&step.StartedAt)
-		m.to(&step.KeptFrom)
+		m.apply(&step.StartedAt)
+		m.apply(&step.KeptFrom)
 	})
 	for i := range s.Refusals {
-		m.to(&s.Refusals[i].Since)
+		m.apply(&s.Refusals[i].Since)
 	}
 }
 
-// held moves the times since which an action waits. Readers may hold its map.
-func (m moved) held(rec *journal.ActionRecord) {
-	m.to(&rec.StalledAt)
+// applyToHolds changes the times since which an action waits. It copies HeldSince, because readers may use the map.
+func (m timeChange) applyToHolds(rec *journal.ActionRecord) {
+	m.apply(&rec.StalledAt)
 	rec.HeldSince = maps.Clone(rec.HeldSince)
 	for step, since := range rec.HeldSince {
 		rec.HeldSince[step] = m(since)
 	}
 }
 
-// steps visits the steps of the open actions.
+// steps calls visit with each step of the open actions, and stores the changed step.
 func (s *State) steps(visit func(*journal.StepRecord)) {
 	for _, rec := range s.Actions {
 		if len(rec.Steps) == 0 {
@@ -193,14 +196,15 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 	}
 }
 
-// restartTimes restarts the waiting times of an action of another journal, since its times are by another clock.
+// restartTimes changes the times of an action from a mirror, because they are by another clock: ages of done steps and
+// waits for a next attempt start again at now, and no time is later than now.
 func restartTimes(rec *journal.ActionRecord, now time.Time) {
-	m := notAfter(now)
-	m.to(&rec.RequestedAt)
-	m.held(rec)
+	m := atMost(now)
+	m.apply(&rec.RequestedAt)
+	m.applyToHolds(rec)
 	for id, step := range rec.Steps {
-		m.to(&step.StartedAt)
-		m.to(&step.KeptFrom)
+		m.apply(&step.StartedAt)
+		m.apply(&step.KeptFrom)
 		if step.Done() {
 			step.DoneAt = now
 		}

@@ -9,19 +9,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Retry drafts a new retry budget for an open action, for immediate use. It returns [ErrNoSuchAction] if the action is
-// not open, and a *[RefusedError] if it is unreadable, or is being cancelled and has nothing to undo.
+// Retry returns the draft that gives an open action a new retry budget and makes its next attempt due at once. It
+// returns [ErrNoSuchAction] if the action is not open, and a *[RefusedError] if the action is unreadable, or is being
+// cancelled and has nothing to undo.
 func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason})
 }
 
-// RetryPast is [Retry] that also goes past what holds the action now, if that can be forced. If a list holds the
-// action, list must be the list's key: the person may have read another list.
+// RetryPast is [Retry] that also overrides the present holds of the action, if they can be overridden. If the reason of
+// a hold is a list, list must be the key of that list, so that a person overrides only a list that they have read.
 func RetryPast(s *State, action, list, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true, List: list})
 }
 
-// listed refuses a force that does not name the list that holds the action now.
+// listed returns a *[RefusedError] if the person did not name the list that holds the action now.
 func listed(rec *journal.ActionRecord, list string) error {
 	holds := ""
 	for _, step := range slices.Sorted(maps.Keys(rec.Holds)) {
@@ -33,7 +34,7 @@ func listed(rec *journal.ActionRecord, list string) error {
 	}
 	switch {
 	case holds != "":
-		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("a list holds %s, and you must name the one that you read; read it with \"ekco status\", then \"ekco retry --force --list %s %s\"", rec.ID, holds, rec.ID)}
+		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("%s waits because of a list; read the list with \"ekco status\", then run \"ekco retry --force --list %s %s\"", rec.ID, holds, rec.ID)}
 	case list != "":
 		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("list %s does not hold %s now; \"ekco status\" shows what does", list, rec.ID)}
 	}
@@ -62,15 +63,17 @@ func retry(s *State, action, actor string, retried journal.ActionRetried) ([]jou
 	}}, nil
 }
 
-// Cancel drafts the cancellation of an open action, or nothing if it is already being cancelled. It returns
+// Cancel returns the draft that cancels an open action, or nil if the action is already being cancelled. It returns
 // [ErrPastNoReturn] if the action can no longer be cancelled.
 func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	rec, err := s.openAction("cancel", action)
 	switch {
 	case err != nil:
 		return nil, err
+	case rec.PastNoReturn && Waits(rec):
+		return nil, fmt.Errorf("cancel %s: %w; it can only be finished: \"ekco retry %s\" tries again what failed or waits", action, ErrPastNoReturn, action)
 	case rec.PastNoReturn:
-		return nil, fmt.Errorf("cancel %s: %w; it can only be finished, \"ekco retry %s\" tries again what failed or waits", action, ErrPastNoReturn, action)
+		return nil, fmt.Errorf("cancel %s: %w; it runs, and cannot be stopped: \"ekco history --action %s --follow\" shows its end", action, ErrPastNoReturn, action)
 	case rec.Cancelling != nil:
 		return nil, nil
 	}
@@ -83,6 +86,19 @@ func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	}}, nil
 }
 
+// Waits reports whether an open action waits, or whether one of its steps failed, so that a retry has an effect.
+func Waits(rec *journal.ActionRecord) bool {
+	if len(rec.Holds) > 0 || rec.Stalled != nil || rec.Cancelling != nil || rec.Unreadable != "" {
+		return true
+	}
+	for _, step := range rec.Steps {
+		if !step.NextTry.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {
 	if rec := s.Actions[id]; rec != nil {
 		return rec, nil
@@ -90,10 +106,10 @@ func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {
 	return nil, fmt.Errorf("%s %q: %w%s", verb, id, ErrNoSuchAction, DidYouMean(Near(id, maps.Keys(s.Actions))))
 }
 
-// Accept drafts the end of safe mode. It returns [ErrNotInSafeMode] if EKCO is not in it.
+// Accept returns the draft that ends safe mode, or [ErrNotInSafeMode].
 func Accept(s *State, reason, actor string) ([]journal.Draft, error) {
 	if !s.Journal.SafeMode() {
-		return nil, fmt.Errorf("accept the journal: %w; nothing is to be accepted", ErrNotInSafeMode)
+		return nil, fmt.Errorf("accept the journal: %w; there is nothing to accept", ErrNotInSafeMode)
 	}
 	return []journal.Draft{{
 		Type: journal.TypeJournalAccepted, Subject: journal.JournalSubject, Actor: actor,

@@ -11,28 +11,29 @@ import (
 )
 
 // If another program undoes a change of EKCO twice within contestWindow, EKCO repeats the change only after
-// contestWindow, and then after twice as long each time, up to lastContestPause.
+// contestWindow, and then after twice as long each time, up to maxContestPause.
 const (
-	contestWindow    = time.Hour
-	lastContestPause = 24 * time.Hour
+	contestWindow   = time.Hour
+	maxContestPause = 24 * time.Hour
 )
 
-// Contest is EKCO's record of one change of a thing, which another program may have undone.
+// Contest records when EKCO made one change of a thing, to detect that another program keeps undoing it.
 type Contest struct {
-	// Action is the last one that made the change, at Last. Before is when the action before it did, if there was one.
+	// Action is the last action that made the change, and Last is when it ended. Before is when the action before
+	// Action ended; zero if there was none.
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
 	Before time.Time `json:"before,omitzero"`
-	// To is the value that the change sets. A change to another value is EKCO's own decision, and no sign of another
-	// program.
+	// To is the value that the change sets. If EKCO now sets another value, EKCO decided that itself, and no other
+	// program is the cause.
 	To string `json:"to,omitempty"`
-	// Pauses is how many times EKCO has waited and then repeated the change.
+	// Pauses is how often EKCO has waited because of this contest before it repeated the change.
 	Pauses int `json:"pauses,omitempty"`
-	// FactsSeq is the event with the thing's last facts when Action ended.
+	// FactsSeq is the event that had the thing's last facts when Action ended.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
 
-// noteChange notes that an action made its change.
+// noteChange updates the contests when an action that made its change has ended.
 func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	change := rec.Request.Change
 	if change == nil || rec.Request.DryRun || !changed(rec, ended) {
@@ -55,7 +56,8 @@ func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *jo
 	t.forgetParts(change, e.Time)
 }
 
-// contests yields the key and the value of each contest that belongs to the change: one, or one for each of its parts.
+// contests yields the key and the value of each contest for the change. There is one for each part of the change, or
+// one for a change without parts.
 func contests(change *journal.Change) iter.Seq2[string, string] {
 	return func(yield func(key, to string) bool) {
 		if len(change.Parts) == 0 {
@@ -70,7 +72,8 @@ func contests(change *journal.Change) iter.Seq2[string, string] {
 	}
 }
 
-// forgetParts drops contests of parts that are too old to matter, because the number of parts has no limit.
+// forgetParts deletes contests of the change's parts that are too old to matter, because there can be any number of
+// parts.
 func (t *Thing) forgetParts(change *journal.Change, now time.Time) {
 	if len(change.Parts) == 0 {
 		return
@@ -80,8 +83,8 @@ func (t *Thing) forgetParts(change *journal.Change, now time.Time) {
 	})
 }
 
-// changed reports whether an action made its change. An action that then waited for the effect, and was abandoned
-// because another program undid the change, also did.
+// changed reports whether an action made its change. An abandoned action also made it if a step is done: another
+// program undid the change while the action waited for the effect.
 func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if ended.Outcome == journal.OutcomeAbandoned {
 		for _, step := range rec.Steps {
@@ -93,7 +96,7 @@ func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	return ended.Outcome == journal.OutcomeDone
 }
 
-// contestAt returns the contest about a change to this value, or nil.
+// contestAt returns the contest with this key if its change set the same value, or nil.
 func (t *Thing) contestAt(key, to string) *Contest {
 	if c := t.Contests[key]; c != nil && c.To == to {
 		return c
@@ -101,25 +104,26 @@ func (t *Thing) contestAt(key, to string) *Contest {
 	return nil
 }
 
-// pausesOf returns how many pauses EKCO has made if it makes the change now.
-func (t *Thing) pausesOf(change *journal.Change, at time.Time) (pauses int) {
+// pausesFor returns the number of pauses to record if EKCO makes the change at this time.
+func (t *Thing) pausesFor(change *journal.Change, at time.Time) (pauses int) {
 	for key, to := range contests(change) {
 		pauses = max(pauses, t.contestAt(key, to).pausesBy(at))
 	}
 	return pauses
 }
 
-// contested reports whether EKCO repeated the change so soon that another program must have undone it.
+// contested reports whether EKCO had to repeat the change so soon that another program must keep undoing it.
 func (c *Contest) contested() bool {
 	return c.Pauses > 0 || (!c.Before.IsZero() && c.Last.Sub(c.Before) <= contestWindow)
 }
 
-// Until returns when EKCO may make the change again, and whether another program keeps undoing it.
+// Until returns when EKCO may make the change again, and whether EKCO must wait until then.
 func (c *Contest) Until(now time.Time) (until time.Time, contested bool) {
 	return c.until(), c.contested() && now.Before(c.until())
 }
 
-// pausesBy returns how many pauses EKCO has made if it makes the change at this time.
+// pausesBy returns the number of pauses to record if EKCO makes the change at this time. It is 0 if the contest is
+// over.
 func (c *Contest) pausesBy(at time.Time) int {
 	if c == nil || !c.contested() || !at.Before(c.until().Add(contestWindow)) {
 		return 0
@@ -127,20 +131,20 @@ func (c *Contest) pausesBy(at time.Time) int {
 	return c.Pauses + 1
 }
 
-// request adds to the requested change how often EKCO has waited to make it: the journal may drop the earlier events
-// before the next time.
+// request returns the change with the number of pauses. The request records this number, because retention may move the
+// earlier events out of the journal.
 func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 	if change == nil {
 		return nil
 	}
 	asked := *change
-	asked.Pauses = t.pausesOf(change, now)
+	asked.Pauses = t.pausesFor(change, now)
 	return &asked
 }
 
 // until returns when EKCO may make the change again.
 func (c *Contest) until() time.Time {
-	return c.Last.Add(Doubled(contestWindow, lastContestPause, c.Pauses))
+	return c.Last.Add(Doubled(contestWindow, maxContestPause, c.Pauses))
 }
 
 // contest returns the contest that forbids the change now, or nil.
@@ -161,8 +165,8 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 	return last
 }
 
-// Contested reports whether another program keeps undoing the change, or a part of it, so that EKCO does not make it
-// now.
+// Contested reports whether another program keeps undoing the change, or a part of it, so that EKCO must wait before it
+// makes the change again.
 func (w *World) Contested(t *Thing, change *journal.Change) bool { return w.contest(t, change) != nil }
 
 // why returns why EKCO does not make the change now.
@@ -181,8 +185,8 @@ func orNothing(value string) string {
 	return value
 }
 
-// takeOverContests takes over the contests of the former thing with the same name: deleting and recreating an object
-// also undoes a change.
+// takeOverContests copies the contests of the former thing with the same name, because a program that deletes and
+// recreates an object also undoes the change.
 func (t *Thing) takeOverContests(s *State) {
 	keys := s.Named(t.Machine(), t.Name)
 	if len(keys) == 0 || Key(t.Subject) == keys[len(keys)-1] {

@@ -2,11 +2,11 @@ package fsm
 
 import "iter"
 
-// count is the number of things of a machine.
+// count has the results of [State.Count] for a machine.
 type count struct{ present, ready int }
 
-// Count returns how many things of a machine exist, and how many of them are ready. It returns zeros for an unknown
-// machine, and for one that does not implement Counts.
+// Count returns how many things of a machine exist, and how many of them are ready, according to the machine's Counts.
+// It returns zeros for an unknown machine.
 func (s *State) Count(machine string) (present, ready int) {
 	c, known := s.cache.counts[machine]
 	if !known {

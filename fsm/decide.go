@@ -11,24 +11,24 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ActorOperator is the actor of everything that [Decide] drafts.
+// ActorOperator is the actor of all events that [Decide] drafts.
 const ActorOperator = "operator"
 
-// Decisions is what must happen next.
+// Decisions is the result of [Decide].
 type Decisions struct {
-	// Events are to be appended as one batch.
+	// Events are the events that the caller must append as one batch.
 	Events []journal.Draft
-	// Next is when to decide again even if nothing happens; zero means never.
+	// Next is when the caller must call Decide again even if there is no new event; zero means never.
 	Next time.Time
 }
 
-// Decide returns what must happen next in state s at time now. It changes nothing. After its events are folded, another
-// Decide at the same time returns no events.
+// Decide returns the decisions in state s at time now. It changes nothing. Once its events are folded, another call for
+// the same time returns no events.
 func Decide(s *State, p Policy, now time.Time) Decisions {
-	r := &round{World: Look(s, p, now), wanted: map[refusalKey]wanted{}}
+	r := &round{World: Look(s, p, now), newRefusals: map[refusalKey]roundRefusal{}}
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
-	want := r.want // once, not for each thing
+	want := r.want // allocates the function value only once
 	for _, t := range s.Things {
 		r.decideThing(t, want)
 	}
@@ -39,58 +39,58 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 	}
 }
 
-// round is one call of Decide.
+// round has the data of one call of Decide.
 type round struct {
 	*World
-	// kinds are those used so far in this round. There are few, so a loop is faster than a map.
+	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
 	kinds []askedKind
-	// plan is for the current thing; waits are its actions that run one at a time. Most plans stay empty and are not
-	// kept.
+	// plan is the plan for the current thing. waits are the actions that the thing wants and of whose kind only one
+	// runs at a time. Most plans stay empty and are not added to plans.
 	plan  thingPlan
 	waits []waiting
-	// plans are those with events or waits.
+	// plans are the plans that have events, or things that wait.
 	plans []*thingPlan
-	// candidates may begin an action of which one runs at a time, by kind.
-	candidates map[journal.ActionKind][]candidate
-	wanted     map[refusalKey]wanted
-	next       time.Time
+	// candidates has, for each kind of which only one action runs at a time, the things that want such an action.
+	candidates  map[journal.ActionKind][]candidate
+	newRefusals map[refusalKey]roundRefusal
+	next        time.Time
 }
 
-// askedKind is a kind of action with the rules that it obeys, in the order in which Decide asks them.
+// askedKind is a kind of action with the rules that it obeys, in the order in which Decide checks them.
 type askedKind struct {
 	kind  *ActionKind
 	rules []askedRule
 }
 
-// askedRule is a rule with its answer, if that is the same for every thing.
+// askedRule is a rule, with its cached answer if the rule is about the whole cluster.
 type askedRule struct {
 	*Rule
 	asked, refuses bool
-	// noted is the thing with which the refusal of a rule about the cluster was noted.
+	// noted is the thing for which the refusal was noted, for a rule about the whole cluster.
 	noted *Thing
 }
 
-// thingPlan is what this round decides about one thing.
+// thingPlan has the decisions of this round about one thing. state is the thing's state after the events.
 type thingPlan struct {
 	thing  *Thing
 	state  journal.State
 	events []journal.Draft
 }
 
-// waiting is an action that the current thing may begin when its turn comes.
+// waiting is a want of the current thing for an action of whose kind only one runs at a time.
 type waiting struct {
 	kind *ActionKind
 	want Want
 }
 
-// candidate is a thing that waits for its turn.
+// candidate is a thing that wants an action of whose kind only one runs at a time.
 type candidate struct {
 	plan *thingPlan
 	want Want
 }
 
-// at makes the next Decide happen no later than t.
-func (r *round) at(t time.Time) {
+// decideBy makes the next Decide happen no later than t.
+func (r *round) decideBy(t time.Time) {
 	if t.After(r.Now) && (r.next.IsZero() || t.Before(r.next)) {
 		r.next = t
 	}
@@ -100,7 +100,7 @@ func (r *round) endPauses() []journal.Draft {
 	var events []journal.Draft
 	for key, pause := range r.Pauses {
 		if !pauseOver(pause, r.Now) {
-			r.at(pause.Until)
+			r.decideBy(pause.Until)
 			continue
 		}
 		events = append(events, journal.Draft{
@@ -116,7 +116,7 @@ func (r *round) cancelObsolete() []journal.Draft {
 	var events []journal.Draft
 	for _, rec := range r.Actions {
 		t := r.Things[Key(rec.Subject)]
-		// An EKCO in dry run leaves real actions to a real operator.
+		// An EKCO in dry-run mode does not cancel real actions, because they belong to a real operator.
 		if t == nil || rec.Cancelling != nil || mustFinish(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
@@ -134,12 +134,12 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// mustFinish reports whether an action can no longer become obsolete: it is past its point of no return, or an
-// unreadable event may say so.
+// mustFinish reports whether EKCO must not cancel the action: it is past its point of no return, or it may be, because
+// this EKCO cannot read one of its events.
 func mustFinish(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
 
-// switchedOff returns which setting forbids an action that EKCO began itself, or "". The settings of a command that
-// works without an operator are not the operator's, and forbid nothing.
+// switchedOff returns which setting forbids an action that EKCO requested automatically, or "". It returns "" in a
+// command that runs without an operator, because the command's settings may differ from the operator's.
 func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	kind := w.Kind(rec.Kind)
 	switch {
@@ -151,10 +151,10 @@ func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	return kind.SwitchedOff(w.Policy)
 }
 
-// decideThing moves the thing to its goal, and handles what it wants.
+// decideThing drafts the transitions of a thing to its goal, and handles the actions that the thing wants.
 func (r *round) decideThing(t *Thing, want func(Want)) {
 	r.plan, r.waits = thingPlan{thing: t, state: t.State}, r.waits[:0]
-	r.settle(&r.plan)
+	r.moveToGoal(&r.plan)
 	t.machine.Wants(t, r.World, want)
 	if len(r.waits) == 0 && len(r.plan.events) == 0 {
 		return
@@ -169,8 +169,8 @@ func (r *round) decideThing(t *Thing, want func(Want)) {
 	}
 }
 
-// settle moves the thing along its table until it is at its goal, or the table has no way there.
-func (r *round) settle(plan *thingPlan) {
+// moveToGoal drafts transitions until the thing is at its goal, or the table has no way to the goal.
+func (r *round) moveToGoal(plan *thingPlan) {
 	t := plan.thing
 	for {
 		goal := t.machine.Goal(t, plan.state, r.World)
@@ -185,26 +185,26 @@ func (r *round) settle(plan *thingPlan) {
 	}
 }
 
-// Towards drafts the first transition on the table's way from one state to another, and returns the state that it
-// enters. It reports false if there is no way.
+// Towards drafts the first transition on the way from one state to another, according to the machine's table, and
+// returns the state after this transition. It returns false if the table has no way.
 func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft, to journal.State, ok bool) {
 	step := t.machine.ways[way{string(from), string(goal)}]
 	if step == nil {
 		return journal.Draft{}, from, false
 	}
-	told := step.Tells(t, from, w.Now)
+	report := step.Tells(t, from, w.Now)
 	to = journal.State(step.To)
 	typ, payload := t.machine.Transitioned(journal.ThingTransitioned{
-		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: told.Since, Reason: told.Reason,
+		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: report.Since, Reason: report.Reason,
 	})
-	return journal.Draft{Type: typ, Subject: t.Subject, Cause: told.Cause, Actor: ActorOperator, Payload: payload}, to, true
+	return journal.Draft{Type: typ, Subject: t.Subject, Cause: report.Cause, Actor: ActorOperator, Payload: payload}, to, true
 }
 
-// want requests what the current thing wants, if that is due and no rule refuses it. If one action of the kind runs at
-// a time, it only notes the want.
+// want drafts the request for an action that the current thing wants, if the action is due and no rule refuses it. If
+// only one action of the kind runs at a time, want adds it to waits instead.
 func (r *round) want(want Want) {
 	if r.Now.Before(want.Due) {
-		r.at(want.Due)
+		r.decideBy(want.Due)
 		return
 	}
 	kind := r.kind(want.Kind)
@@ -220,7 +220,7 @@ func (r *round) want(want Want) {
 	}
 }
 
-// request drafts the action's request, and moves the thing to its new goal.
+// request drafts the request for an action, and then the transitions of the thing to its new goal.
 func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	t := plan.thing
 	request, cause := t.machine.Request(t, kind, r.World)
@@ -233,12 +233,13 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 		Type: journal.TypeActionRequested, Subject: t.Subject, Action: rec.ID, Cause: cause, Actor: ActorOperator, Payload: request,
 	})
 	r.open[t] = append(r.open[t], rec)
-	r.wait(rec)
+	r.noteFirst(rec)
 	r.forgetAnswers()
-	r.settle(plan)
+	r.moveToGoal(plan)
 }
 
-// takeTurns requests one action of each kind of which one runs at a time: that of the first candidate. The others wait.
+// takeTurns drafts one request for each kind of which only one action runs at a time. It chooses the candidate with the
+// earliest Rank, and notes a refusal for the others.
 func (r *round) takeTurns() {
 	for _, name := range slices.Sorted(maps.Keys(r.candidates)) {
 		candidates, kind := r.candidates[name], r.Kind(name)
@@ -255,7 +256,7 @@ func (r *round) takeTurns() {
 	}
 }
 
-// thingEvents returns the events of the plans, in the order of the things' names.
+// thingEvents returns the events of all plans, sorted by the things' names.
 func (r *round) thingEvents() []journal.Draft {
 	slices.SortFunc(r.plans, func(a, b *thingPlan) int { return compareThings(a.thing, b.thing) })
 	var events []journal.Draft
@@ -265,11 +266,11 @@ func (r *round) thingEvents() []journal.Draft {
 	return events
 }
 
-// refused returns the first rule that refuses the action and notes the refusal, or returns nil.
+// refused returns the first rule that refuses the action, and notes the refusal. It returns nil if no rule refuses.
 func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	rules := r.rulesOf(kind)
 	for i := range rules {
-		if rule := &rules[i]; rule.against(r.World, t, kind) {
+		if rule := &rules[i]; rule.refusesThing(r.World, t, kind) {
 			r.refuse(rule, t, kind)
 			return rule.Rule
 		}
@@ -277,8 +278,9 @@ func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	return nil
 }
 
-// against asks the rule, once in a round if its answer is the same for every thing.
-func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
+// refusesThing reports whether the rule refuses the action. It asks a rule about the whole cluster only once in a
+// round.
+func (a *askedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
 	if !a.Cluster {
 		return a.Refuses(w, t, kind)
 	}
@@ -288,20 +290,20 @@ func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
 	return a.refuses
 }
 
-// forgetAnswers drops the cached answers: the action just requested may change them.
+// forgetAnswers deletes the cached answers of rules, because the action that was just requested may change them.
 func (r *round) forgetAnswers() {
-	for _, of := range r.kinds {
-		for i := range of.rules {
-			of.rules[i] = askedRule{Rule: of.rules[i].Rule}
+	for _, asked := range r.kinds {
+		for i := range asked.rules {
+			asked.rules[i] = askedRule{Rule: asked.rules[i].Rule}
 		}
 	}
 }
 
-// kind returns the kind of that name, or nil.
+// kind returns the kind of action with this name, or nil.
 func (r *round) kind(name journal.ActionKind) *ActionKind {
-	for _, of := range r.kinds {
-		if of.kind.Name == name {
-			return of.kind
+	for _, asked := range r.kinds {
+		if asked.kind.Name == name {
+			return asked.kind
 		}
 	}
 	return r.Kind(name)
@@ -309,9 +311,9 @@ func (r *round) kind(name journal.ActionKind) *ActionKind {
 
 // rulesOf returns the rules that the kind obeys.
 func (r *round) rulesOf(kind *ActionKind) []askedRule {
-	for _, of := range r.kinds {
-		if of.kind == kind {
-			return of.rules
+	for _, asked := range r.kinds {
+		if asked.kind == kind {
+			return asked.rules
 		}
 	}
 	var rules []askedRule
@@ -324,8 +326,8 @@ func (r *round) rulesOf(kind *ActionKind) []askedRule {
 	return rules
 }
 
-// ActionID returns an id that is readable, not used by an open action, and different from the ids that another journal
-// gives actions about the same thing.
+// ActionID returns a readable id for a new action. No open action has the id, and other journals do not use it for
+// actions about the same thing.
 func (s *State) ActionID(kind *ActionKind, subject journal.Subject) string {
 	base := fmt.Sprintf("%s-%s-%d", kind.Verb, strings.ReplaceAll(subject.Name, "/", "-"), s.Seq)
 	if s.Journal.Mark != "" {

@@ -11,57 +11,60 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Domains are locks: steps that change the same domain take turns. A step takes all its domains at once and keeps them
-// until it ends, or until it is verified if its plan says so. An action without such a step has no domains. So no step
-// that has a domain waits for another action, and actions cannot deadlock. A step that could run next to another step
-// of its own action also waits for its turn: otherwise an action of many steps would keep the domain until its last
-// one.
+// Domains manages locks, so that steps that change the same part of the cluster run one after the other. Each lock is
+// for one domain. A step takes all its locks at once and keeps them until it ends, or until it is verified if its plan
+// says so. Between steps an action has no locks. So a step that has a lock never waits for another action, and actions
+// cannot deadlock. A step that could run at the same time as another step of its own action must wait for its turn too:
+// otherwise an action with many steps would keep the lock until its last step.
 //
-// The state says which steps have domains, since their start is on disk. Domains itself holds only what comes before:
-// claims that were granted but have not begun, and claims that wait. A restart may forget both. The zero Domains is
-// ready for use, but only in the goroutine that owns the state.
+// The locks of started steps are in [State], because the start of a step is on disk. Domains has only the claims before
+// that: granted claims of steps whose start is not recorded yet, and waiting claims. A restart may lose both. The zero
+// Domains is ready for use. Only the goroutine that owns the state may use it.
 type Domains struct {
 	granted map[claimKey]Claim
 	waiting map[claimKey]*waitingClaim
-	// jumped is the last clock jump by which the times in waiting were moved.
+	// jumped is the last clock jump to which the times in waiting were adapted.
 	jumped time.Time
 }
 
-// Claim is what an action must get before steps of it may start.
+// Claim is a request for the locks that steps of an action need before they start.
 type Claim struct {
 	// Action is the id of an open action.
 	Action string
-	// Steps may start together, and take these domains.
+	// Steps are the steps that start together. They need the locks in Domains.
 	Steps   []string
 	Domains []string
 }
 
-// claimKey names a claim by its first step: steps that start together claim together.
+// claimKey identifies a claim by its first step: steps that start together share a claim.
 type claimKey struct{ action, step string }
 
 func (c Claim) key() claimKey { return claimKey{c.Action, c.Steps[0]} }
 
+// waitingClaim is a claim in the queue. since is when it was first made, and asked is when it was last repeated.
 type waitingClaim struct {
 	Claim
 	since, asked time.Time
-	// called is set once [Domains.Called] has returned the action.
-	called bool
+	// wasCalled is set once [Domains.Called] has returned the action.
+	wasCalled bool
 }
 
 const (
-	// claimTimeout is how long a claim keeps its place without asking again; an action asks at least every half minute.
+	// claimTimeout is how long a claim stays in the queue if it is not repeated. An action repeats it at least every
+	// half minute.
 	claimTimeout = 2 * time.Minute
-	// priorityAfter is after how long an action that EKCO began counts like one by a person: otherwise people could keep
-	// it waiting for ever.
+	// priorityAfter is how long an automatic action waits until it has the same priority as a person's action.
+	// Otherwise persons' actions could delay it without limit.
 	priorityAfter = 10 * time.Minute
 )
 
-// Taken is why a claim is not granted.
+// Taken says which other action prevents that a claim is granted.
 type Taken struct {
-	// By is the other action. Step is its step that has the domain, or "" if By only waits for the domain too.
+	// By is the id of the other action. Step is the step of it that holds the lock, or "" if By also waits for the
+	// lock.
 	By, Step string
 	Domain   string
-	// Stuck is why that step does not continue automatically, or "".
+	// Stuck says why Step does not continue automatically, or is "".
 	Stuck string
 }
 
@@ -71,13 +74,13 @@ func (t Taken) Reason() string {
 		return "EKCO knows no such open action, so it cannot check whether another one changes the same"
 	}
 	if t.Step == "" {
-		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, words(t.Domain))
+		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, domainText(t.Domain))
 	}
 	if t.Stuck != "" {
 		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this continues when that step has ended",
-			t.By, words(t.Domain), t.Step, t.Stuck)
+			t.By, domainText(t.Domain), t.Step, t.Stuck)
 	}
-	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, words(t.Domain), t.Step)
+	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, domainText(t.Domain), t.Step)
 }
 
 // stuckReason returns why an open action does not continue automatically, or "".
@@ -91,15 +94,15 @@ func (s *State) stuckReason(rec *journal.ActionRecord) string {
 	return ""
 }
 
-func words(domain string) string {
+func domainText(domain string) string {
 	if name, is := journal.HostOf(domain); is {
 		return "host " + name
 	}
 	return "the " + strings.ReplaceAll(domain, "-", " ")
 }
 
-// Take grants the claim its domains, or returns why not and queues the claim. After a grant, the caller must start the
-// steps and call [Domains.Began], or call [Domains.Leave].
+// Take grants the claim (ok is true), or puts it into the queue and returns why. After a grant, the caller must start
+// the steps and call [Domains.Began], or call [Domains.Leave].
 func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bool) {
 	if len(claim.Domains) == 0 || len(claim.Steps) == 0 {
 		return Taken{}, true
@@ -110,7 +113,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	}
 	d.dropStale(s, now)
 	taken, free := d.free(s, now, claim)
-	if free && !has(retained(rec, now, claim.Steps), claim.Domains) {
+	if free && !holdsAll(ownLocks(rec, now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
 	}
 	if !free {
@@ -125,7 +128,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	return Taken{}, true
 }
 
-// Leave forgets the claims of an action's step, granted or waiting; with step "", all claims of the action.
+// Leave removes the granted and the waiting claim of an action's step, or all claims of the action if step is "".
 func (d *Domains) Leave(action, step string) {
 	for key := range d.granted {
 		if key.action == action && (step == "" || key.step == step) {
@@ -139,69 +142,70 @@ func (d *Domains) Leave(action, step string) {
 	}
 }
 
-// Called returns the actions whose claims would be granted now. It returns each claim's action once, until it claims
-// again.
+// Called returns the actions with a waiting claim that would be granted now. It does not return an action again for the
+// same claim until the action repeats the claim.
 func (d *Domains) Called(s *State, now time.Time) []string {
 	if len(d.waiting) == 0 {
 		return nil
 	}
 	d.dropStale(s, now)
 	var called []string
-	taken, before := d.taken(s, now), map[string]ahead{}
-	for _, w := range d.inOrder(s, now) {
-		free := !slices.ContainsFunc(w.Domains, func(domain string) bool { return taken[domain].of(w.Action) || before[domain].of(w.Action) })
-		if free && !w.called {
-			w.called = true
+	taken, before := d.holders(s, now), map[string]actionSet{}
+	for _, w := range d.byPriority(s, now) {
+		free := !slices.ContainsFunc(w.Domains, func(domain string) bool { return taken[domain].hasOther(w.Action) || before[domain].hasOther(w.Action) })
+		if free && !w.wasCalled {
+			w.wasCalled = true
 			called = append(called, w.Action)
 		}
 		for _, domain := range w.Domains {
-			before[domain] = before[domain].and(w.Action)
+			before[domain] = before[domain].with(w.Action)
 		}
 	}
 	slices.Sort(called)
 	return slices.Compact(called)
 }
 
-// ahead are the actions that come before others in a domain: one of them, and whether there are more.
-type ahead struct {
+// actionSet is a set of actions that come before a claim. It has only one of the actions, and whether there are others.
+type actionSet struct {
 	one    string
 	others bool
 }
 
-func (a ahead) and(action string) ahead {
-	return ahead{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
+func (a actionSet) with(action string) actionSet {
+	return actionSet{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
 }
 
-// of reports whether it has an action other than this one.
-func (a ahead) of(action string) bool { return a.others || (a.one != "" && a.one != action) }
+// hasOther reports whether the set has an action other than this one.
+func (a actionSet) hasOther(action string) bool { return a.others || (a.one != "" && a.one != action) }
 
-// taken returns the actions that have each domain. It serves callers with many claims.
-func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
-	taken := map[string]ahead{}
+// holders returns for each lock the actions that hold it. For one claim, [Domains.free] is cheaper.
+func (d *Domains) holders(s *State, now time.Time) map[string]actionSet {
+	taken := map[string]actionSet{}
 	for _, rec := range s.Actions {
 		for domain := range Occupied(rec, now) {
-			taken[domain] = taken[domain].and(rec.ID)
+			taken[domain] = taken[domain].with(rec.ID)
 		}
 	}
-	for _, let := range d.granted {
-		for _, domain := range let.Domains {
-			taken[domain] = taken[domain].and(let.Action)
+	for _, grant := range d.granted {
+		for _, domain := range grant.Domains {
+			taken[domain] = taken[domain].with(grant.Action)
 		}
 	}
 	return taken
 }
 
-// inOrder returns the waiting claims in their order.
-func (d *Domains) inOrder(s *State, now time.Time) []*waitingClaim {
+// byPriority returns the waiting claims, the one with the highest priority first.
+func (d *Domains) byPriority(s *State, now time.Time) []*waitingClaim {
 	return slices.SortedFunc(maps.Values(d.waiting), func(a, b *waitingClaim) int {
-		return cmp.Or(s.inTurn(now, a.Action, a.since, b.Action, b.since), cmp.Compare(a.Steps[0], b.Steps[0]))
+		return cmp.Or(s.comparePriority(now, a.Action, a.since, b.Action, b.since), cmp.Compare(a.Steps[0], b.Steps[0]))
 	})
 }
 
-// Began notes that the start of a step is recorded: from then on the state has its domains.
+// Began removes a granted claim. Call it when the start of the step is recorded, because the state has the locks from
+// then on.
 func (d *Domains) Began(action, step string) { delete(d.granted, claimKey{action, step}) }
 
-// dropStale drops claims of actions that have ended or no longer ask.
+// dropStale removes claims of actions that have ended, and waiting claims that were not repeated in time.
 func (d *Domains) dropStale(s *State, now time.Time) {
 	d.followClock(s)
 	for key := range d.granted {
@@ -216,20 +220,21 @@ func (d *Domains) dropStale(s *State, now time.Time) {
 	}
 }
 
-// followClock moves the times in waiting with a clock jump, as the state's, so that no waiting time changes.
+// followClock moves the times of waiting claims after a jump of the clock, so that the jump does not change how long
+// they wait.
 func (d *Domains) followClock(s *State) {
 	if s.Clock.JumpedAt.Equal(d.jumped) {
 		return
 	}
 	d.jumped = s.Clock.JumpedAt
-	m := later(time.Duration(s.Clock.Jump))
+	m := shiftBy(time.Duration(s.Clock.Jump))
 	for _, w := range d.waiting {
-		m.to(&w.since)
-		m.to(&w.asked)
+		m.apply(&w.since)
+		m.apply(&w.asked)
 	}
 }
 
-// free reports whether no other action has one of the domains.
+// free reports whether no other action holds a lock of the claim. If one does, free returns it.
 func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	var taken []Taken
 	for _, rec := range s.Actions {
@@ -243,15 +248,16 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 			}
 		}
 	}
-	for _, let := range d.granted {
-		if domain := shared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
-			taken = append(taken, Taken{By: let.Action, Step: let.Steps[0], Domain: domain})
+	for _, grant := range d.granted {
+		if domain := firstShared(grant.Domains, claim.Domains); domain != "" && grant.Action != claim.Action {
+			taken = append(taken, Taken{By: grant.Action, Step: grant.Steps[0], Domain: domain})
 		}
 	}
-	return first(taken)
+	return firstTaken(taken)
 }
 
-// isNext reports whether no other waiting claim comes first.
+// isNext reports whether no waiting claim for the same lock has priority over this claim. If one does, isNext returns
+// it.
 func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	since := now
 	if own := d.waiting[claim.key()]; own != nil {
@@ -259,22 +265,22 @@ func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	}
 	var before []Taken
 	for _, w := range d.waiting {
-		domain := shared(w.Domains, claim.Domains)
-		if domain != "" && w.Action != claim.Action && s.comesFirst(now, w.Action, w.since, claim.Action, since) {
+		domain := firstShared(w.Domains, claim.Domains)
+		if domain != "" && w.Action != claim.Action && s.hasPriority(now, w.Action, w.since, claim.Action, since) {
 			before = append(before, Taken{By: w.Action, Domain: domain})
 		}
 	}
-	return first(before)
+	return firstTaken(before)
 }
 
-// comesFirst reports whether one waiting action comes before the other.
-func (s *State) comesFirst(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
-	return s.inTurn(now, one, since, other, otherSince) < 0
+// hasPriority reports whether the first of two waiting actions has priority.
+func (s *State) hasPriority(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
+	return s.comparePriority(now, one, since, other, otherSince) < 0
 }
 
-// inTurn orders two waiting actions: those of people, and those that have waited long, come first; then the order of
-// requests.
-func (s *State) inTurn(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
+// comparePriority compares the priority of two waiting actions. Persons' actions, and actions that have waited for
+// priorityAfter, come before others. Among equals the earlier request comes first.
+func (s *State) comparePriority(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
 	a, b := s.Actions[one], s.Actions[other]
 	if a == nil || b == nil {
 		return 0
@@ -294,11 +300,12 @@ func (d *Domains) wait(now time.Time, claim Claim) {
 		w = &waitingClaim{since: now}
 		d.waiting[claim.key()] = w
 	}
-	w.Claim, w.asked, w.called = claim, now, false
+	w.Claim, w.asked, w.wasCalled = claim, now, false
 }
 
-// first returns the first of them in a fixed order, so that the message stays the same.
-func first(taken []Taken) (Taken, bool) {
+// firstTaken returns the first element in a fixed order, so that the message does not change without a reason. It
+// returns true if the list is empty.
+func firstTaken(taken []Taken) (Taken, bool) {
 	if len(taken) == 0 {
 		return Taken{}, true
 	}
@@ -307,8 +314,8 @@ func first(taken []Taken) (Taken, bool) {
 	}), false
 }
 
-// shared returns the first domain that is in both, or "".
-func shared(a, b []string) string {
+// firstShared returns the first lock that both lists have, or "".
+func firstShared(a, b []string) string {
 	for _, domain := range a {
 		if slices.Contains(b, domain) {
 			return domain
@@ -317,7 +324,7 @@ func shared(a, b []string) string {
 	return ""
 }
 
-// has reports whether all of the domains are occupied.
-func has(occupied map[string]string, domains []string) bool {
+// holdsAll reports whether all of the domains are keys of occupied.
+func holdsAll(occupied map[string]string, domains []string) bool {
 	return !slices.ContainsFunc(domains, func(domain string) bool { return occupied[domain] == "" })
 }

@@ -132,10 +132,10 @@ func (c *crowd) apart() {
 func (c *crowd) overtaken(in *turn, domains []string, held bool) {
 	c.t.Helper()
 	for _, other := range c.turns {
-		if other.rec == in.rec || other.waits.IsZero() || held || shared(other.steps[0].Domains, domains) == "" {
+		if other.rec == in.rec || other.waits.IsZero() || held || firstShared(other.steps[0].Domains, domains) == "" {
 			continue
 		}
-		if c.s.comesFirst(c.now, other.rec.ID, other.waits, in.rec.ID, c.now) {
+		if c.s.hasPriority(c.now, other.rec.ID, other.waits, in.rec.ID, c.now) {
 			c.t.Fatalf("%s was let in before %s, which waits since %s and comes first", in.rec.ID, other.rec.ID, other.waits)
 		}
 	}
@@ -194,7 +194,7 @@ func (c *crowd) tick(t *rapid.T) {
 			continue
 		}
 		x.asks = c.now.Add(time.Duration(rapid.IntRange(1, 30).Draw(t, "asks again")) * time.Second)
-		held := len(step.Domains) > 0 && has(retained(x.rec, c.now, []string{step.ID}), step.Domains)
+		held := len(step.Domains) > 0 && holdsAll(ownLocks(x.rec, c.now, []string{step.ID}), step.Domains)
 		if _, in := c.ask(x); in {
 			c.overtaken(x, step.Domains, held)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Errors of requests and commands, for errors.Is.
+// Errors of requests and commands. Use errors.Is to test for them.
 var (
 	// ErrRefused: policy does not admit the request; see [RefusedError].
 	ErrRefused = errors.New("refused")
@@ -29,22 +29,23 @@ var (
 	ErrNotInSafeMode = errors.New("not in safe mode")
 )
 
-// RefusedError is an [ErrRefused] with the rule that refuses a request, and what would lift the refusal.
+// RefusedError is an [ErrRefused]. Rule is the rule that refuses the request. Reason says why, and what would end the
+// refusal.
 type RefusedError struct{ Rule, Reason string }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", e.Rule, e.Reason) }
 
-// Is makes errors.Is(err, ErrRefused) hold.
+// Is makes errors.Is(err, ErrRefused) return true.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// NothingToDoError says why a person's request needs no action.
+// NothingToDoError is the reason why a person's request needs no action.
 type NothingToDoError string
 
 func (e NothingToDoError) Error() string { return string(e) }
 
-// UnknownError is an [ErrUnknown] for a name that no thing has, with similar names.
+// UnknownError is an [ErrUnknown] for a name that no thing has. Near has similar names.
 type UnknownError struct {
-	// Machine is the machine of the things.
+	// Machine is the machine whose things EKCO searched.
 	Machine, Name string
 	Near          []string
 }
@@ -53,15 +54,15 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("unknown %s %q: EKCO sees no such name%s", e.Machine, e.Name, DidYouMean(e.Near))
 }
 
-// Is makes errors.Is(err, ErrUnknown) hold.
+// Is makes errors.Is(err, ErrUnknown) return true.
 func (e *UnknownError) Is(target error) bool { return target == ErrUnknown }
 
-// Unseen is the message if EKCO cannot see which things exist now.
+// Unseen returns the message to show instead of Error if EKCO cannot see which things exist now.
 func (e *UnknownError) Unseen() string {
 	return fmt.Sprintf("%s %q is not in the journal, and EKCO cannot see whether there is one now", e.Machine, e.Name)
 }
 
-// DidYouMean suggests the names, if there are any.
+// DidYouMean returns "; did you mean" and the names, or "" without names.
 func DidYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -69,15 +70,16 @@ func DidYouMean(names []string) string {
 	return "; did you mean " + strings.Join(names, " or ") + "?"
 }
 
-// maxNear is how many near names an error lists.
+// maxNear is how many names [Near] returns at most.
 const maxNear = 3
 
-// maxNameLength is longer than any name in a cluster with its kind, and than any action's id.
+// maxNameLength is the length above which [Near] does not compare a name. All names in a cluster and all ids of actions
+// are shorter.
 const maxNameLength = 512
 
-// Near returns the names that a person may have meant, the most similar first. At most a third of the letters differ,
-// or one name begins with the other, or the known name ends with a slash and the given one. Case does not matter. A
-// name longer than any real one gets none.
+// Near returns the known names that a person may have meant by name, the most similar first. A known name is similar if
+// about a third of the letters differ at most, if one name begins with the other, or if the known name ends with a slash and
+// the given name. Case does not matter. For a name that is longer than maxNameLength it returns nil.
 func Near(name string, known iter.Seq[string]) []string {
 	if len(name) > maxNameLength {
 		return nil // comparing it would block the loop for minutes
@@ -92,7 +94,7 @@ func Near(name string, known iter.Seq[string]) []string {
 		lower := strings.ToLower(other)
 		distance := editDistance(name, lower)
 		part := len(name) > 1 && (strings.HasPrefix(lower, name) || strings.HasPrefix(name, lower) || strings.HasSuffix(lower, "/"+name))
-		if part || distance <= max(1, max(len(name), len(other))/3) {
+		if part || distance <= max(1, (max(len(name), len(other))+1)/3) {
 			found = append(found, candidate{other, distance})
 		}
 	}
@@ -107,7 +109,7 @@ func Near(name string, known iter.Seq[string]) []string {
 	return names
 }
 
-// editDistance is the Levenshtein distance of the names' bytes.
+// editDistance returns the Levenshtein distance of two names, in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -9,35 +9,36 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ActionKind describes a kind of action for policy, refusals and requests. It does not say what its actions do.
+// ActionKind has the properties of a kind of action that decisions need. Package actions defines what the actions do.
 type ActionKind struct {
 	Name journal.ActionKind
-	// Verb begins the ids of its actions.
+	// Verb is the first part of the ids of actions of this kind.
 	Verb string
-	// Machine names the machine of the things that its actions are about.
+	// Machine is the machine whose things these actions change.
 	Machine string
-	// InSafeMode lets its actions run in safe mode too: all they do is end an outage for users.
+	// InSafeMode lets these actions run in safe mode too. Set it only if they do nothing but end an outage for users.
 	InSafeMode bool
-	// Rules are the rules of policy that it obeys, in addition to [RuleSafeMode] and [RuleContested], which every kind
-	// obeys. No other place lists them: see [Standing].
+	// Rules are the rules of policy that these actions obey. Every kind also obeys [RuleContested], and [RuleSafeMode]
+	// unless InSafeMode is set.
 	Rules []string
-	// Domains are what no other action may change during a step of this one.
+	// Domains are the locks that steps of these actions may take; see [Domains].
 	Domains []string
-	// Cooldown is the minimum time between two of its actions that EKCO begins, if it obeys [RuleCooldown]; zero means
-	// that of the policy.
+	// Cooldown is the minimum time between two automatic actions of this kind, if the kind obeys [RuleCooldown]; zero
+	// means [Policy.Cooldown].
 	Cooldown time.Duration
-	// Manual lets a person request it.
+	// Manual lets a person request such an action.
 	Manual bool
-	// Turn tells people that only one of its actions runs at a time. It belongs to [RuleOneAtATime].
+	// Turn is a text for people which says that only one action of this kind runs at a time. It is required with
+	// [RuleOneAtATime].
 	Turn string
-	// StalledYields lets the next action begin when one has stalled. Without it the next one waits, so that a person
-	// looks first.
+	// StalledYields lets another action of this kind begin after one has stalled. If it is not set, the other action
+	// waits, so that a person first finds out why the action stalled.
 	StalledYields bool
-	// SwitchedOff returns which setting forbids EKCO to begin its actions, or ""; nil means that none can.
+	// SwitchedOff returns which setting forbids automatic actions of this kind, or "". Nil means that no setting can.
 	SwitchedOff func(p Policy) string
 }
 
-// obeys reports whether the rule concerns the kind.
+// obeys reports whether the kind obeys the rule.
 func (k *ActionKind) obeys(rule string) bool {
 	return rule == RuleSafeMode && !k.InSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
 }
@@ -53,13 +54,14 @@ func (p Policy) cooldown(k *ActionKind) time.Duration {
 // Kind returns the kind of action with this name, or nil.
 func (s *State) Kind(name journal.ActionKind) *ActionKind { return s.cache.kinds[name] }
 
-// Runs reports whether an action of the kind may run, given safe mode.
+// Runs reports whether safe mode allows actions of the kind to run now.
 func (s *State) Runs(name journal.ActionKind) bool {
 	kind := s.Kind(name)
 	return !s.Journal.SafeMode() || kind != nil && kind.InSafeMode
 }
 
-// obeys reports whether a rule concerns the action. An action of an unknown kind obeys none here; [CheckRule] holds it.
+// obeys reports whether the action's kind obeys the rule. It returns false for an unknown kind; [CheckRule] holds such
+// an action.
 func (s *State) obeys(rec *journal.ActionRecord, rule string) bool {
 	kind := s.Kind(rec.Kind)
 	return kind != nil && kind.obeys(rule)

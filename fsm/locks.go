@@ -7,37 +7,38 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Occupied returns the locks (domains) that steps of the action hold at the given time, each once, with the step:
-// running steps, and those that keep their locks until they are verified. A dry run has none.
+// Occupied returns the domains that the action has locked at the given time, each with the id of the step that holds
+// the lock. Running steps hold locks, and steps that keep their locks until they are verified. A dry run holds no
+// locks.
 func Occupied(rec *journal.ActionRecord, now time.Time) map[string]string {
-	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return occupies(step, planned, now) })
+	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return holdsLocks(step, planned, now) })
 }
 
-// retained returns the locks that the action holds and that are not new to these steps: their own locks, and those
-// that any step keeps until it is verified. While the action is cancelled, no lock is new, since no other action
-// finishes what it left open.
-func retained(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
+// ownLocks returns the locks that these steps can use without waiting for their turn: the locks that they hold
+// themselves, and the locks that any step of the action keeps until it is verified. While the action is being
+// cancelled, it returns all locks of the action, because only this action can finish the steps that it left open.
+func ownLocks(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
 	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool {
 		own := slices.Contains(steps, planned.ID) || rec.Cancelling != nil
-		return (own && occupies(step, planned, now)) || (!step.Done() && step.Keeps(planned, now))
+		return (own && holdsLocks(step, planned, now)) || (!step.Done() && step.Keeps(planned, now))
 	})
 }
 
-// locks returns the locks of the selected steps, each once, with the step.
-func locks(rec *journal.ActionRecord, those func(journal.StepRecord, journal.PlannedStep) bool) map[string]string {
+// locks returns the domains of the planned steps for which selected returns true, each with the id of the step.
+func locks(rec *journal.ActionRecord, selected func(journal.StepRecord, journal.PlannedStep) bool) map[string]string {
 	if rec.Request.DryRun {
 		return nil
 	}
 	domains := map[string]string{}
 	for _, steps := range [][]journal.PlannedStep{rec.Plan.Steps, rec.Plan.Undo} {
 		for _, step := range steps {
-			if len(step.Domains) == 0 || !those(rec.Steps[step.ID], step) {
+			if len(step.Domains) == 0 || !selected(rec.Steps[step.ID], step) {
 				continue
 			}
 			_, held := rec.Holds[step.ID]
 			for _, domain := range step.Domains {
-				// After a restart of EKCO, the task of a step that is held may be gone, and the hold may last. If
-				// the task runs, the lock on the host itself keeps others out.
+				// A held step does not keep the lock on a host: the hold may last, and after a restart of EKCO the
+				// step's task may be gone. If the task still runs, its own lock on the host stops other tasks.
 				if _, host := journal.HostOf(domain); !host || !held {
 					domains[domain] = step.ID
 				}
@@ -47,7 +48,7 @@ func locks(rec *journal.ActionRecord, those func(journal.StepRecord, journal.Pla
 	return domains
 }
 
-// occupies reports whether the step holds its locks.
-func occupies(step journal.StepRecord, planned journal.PlannedStep, now time.Time) bool {
+// holdsLocks reports whether the step holds its locks at the given time.
+func holdsLocks(step journal.StepRecord, planned journal.PlannedStep, now time.Time) bool {
 	return step.Open || (!step.Done() && step.Keeps(planned, now))
 }

@@ -7,51 +7,53 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Capability is what EKCO can do about things of one sort: their machine, the kinds of action about them, and the rules
-// of policy that only these kinds obey.
+// Capability has everything that the engine needs about things of one sort: their machine, the kinds of action about
+// them, and the rules of policy that only these kinds obey.
 type Capability struct {
 	Machine Machine
 	Kinds   []ActionKind
 	Rules   []Rule
 }
 
-// Machine is what the engine asks about things of one sort. It has no state: everything is in the things. Only Fold,
-// Observed, Gone, Opened, Ended, Stepped, Loaded, Ages, Past and [Adopter] may change anything. A machine embeds [Base]
-// for the methods that it does not need.
+// Machine defines the behaviour of things of one sort. It has no state of its own, because all data is in the things.
+// Only Fold, Observed, Gone, Opened, Ended, Stepped, Loaded, Ages, Past and [Adopter] may change anything. A machine
+// embeds [Base] for the methods that it does not need.
 type Machine interface {
-	// Name is also the column in status and the label in metrics.
+	// Name returns the name of the machine. It is also shown in the status and is a label of metrics.
 	Name() string
-	// Table holds the states and the transitions.
+	// Table returns the states and the transitions.
 	Table() Table
-	// New returns the initial [Thing.Data], a pointer.
+	// New returns the initial value of [Thing.Data]. It must be a pointer.
 	New(t *Thing) any
-	// Goal returns the state that the facts and the open actions call for, if the thing is in the given state. The
-	// table has the way there.
+	// Goal returns the state in which the thing should be, according to its facts and open actions, if it is in state
+	// at now. The table must have a way from at to the goal.
 	Goal(t *Thing, at journal.State, w *World) journal.State
-	// Wants names the actions that the thing wants, now or later.
+	// Wants calls want with each action that the thing wants, now or later.
 	Wants(t *Thing, w *World, want func(Want))
-	// Request returns the details of the action, and the event that caused it. The engine calls it for a want that is
-	// due and that no rule refuses.
+	// Request returns the request for an action and the event that caused it. The engine calls it for a want that is
+	// due and that no rule refuses, and for a person's request.
 	Request(t *Thing, kind *ActionKind, w *World) (request journal.ActionRequested, cause uint64)
-	// Obsolete returns why an open action about the thing has lost its reason, or "". An action past its point of no
-	// return continues regardless.
+	// Obsolete returns why an open action about the thing is no longer needed, or "". The engine then cancels the
+	// action, unless the action is past its point of no return.
 	Obsolete(t *Thing, rec *journal.ActionRecord) string
-	// Outdated is Obsolete for reasons outside the thing. The engine calls it if Obsolete returns "".
+	// Outdated is like Obsolete, for reasons that are not in the thing itself. The engine calls it if Obsolete returns
+	// "".
 	Outdated(t *Thing, rec *journal.ActionRecord, w *World) string
-	// Disputed describes in the machine's own words what happens each time EKCO makes the change, and what a person can
-	// do. If both are empty, the engine reports that another program keeps changing it back.
+	// Disputed returns the message for a change that does not last (see [Contest]): what happens each time EKCO makes
+	// the change, and what a person can do. If both are empty, the engine reports that another program keeps undoing
+	// it.
 	Disputed(t *Thing, change *journal.Change) (what, advice string)
-	// Foresee names more than Wants does: what the thing will want after an event that is likely, and what a setting
-	// forbids. The engine sets Subject.
+	// Foresee calls foresee with actions that Wants does not have: actions after an event that is likely, and actions
+	// that a setting forbids. The engine sets Subject.
 	Foresee(t *Thing, w *World, foresee func(Upcoming))
 
-	// Fold folds an event of the machine's own types, and reports whether it is one.
+	// Fold folds an event of a type that only this machine has, and reports whether the event is one.
 	Fold(s *State, e journal.Event, payload journal.Payload) bool
-	// Transitioned returns the event of a transition: thing.transitioned, or an event of the machine's own type, which
-	// its Fold folds with [State.Enter].
+	// Transitioned returns the event for a transition: thing.transitioned, or a type that only this machine has. In
+	// that case Fold must call [State.Enter].
 	Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload)
-	// Observed stores the facts of a thing.observed. The thing exists, so it is not gone. It is not called if
-	// [Table.OwnFacts] is set.
+	// Observed stores the facts of a thing.observed. The thing exists then, even if it was gone before. The engine does
+	// not call Observed if [Table.OwnFacts] is set.
 	Observed(t *Thing, e journal.Event, facts json.RawMessage) error
 	// Gone stores that the thing no longer exists.
 	Gone(t *Thing, e journal.Event, reason string)
@@ -59,51 +61,52 @@ type Machine interface {
 	Opened(s *State, t *Thing, rec *journal.ActionRecord)
 	// Stepped is called after an event of an open action was folded into the record.
 	Stepped(t *Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload)
-	// Ended is called after an action ended, and reports whether [Thing.Last] keeps it.
+	// Ended is called after an action ended. It reports whether the engine must store the end in [Thing.Last].
 	Ended(s *State, t *Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool)
 	// Loaded is called after a thing was read from a snapshot. JSON can express data that Fold does not expect, such as
 	// a nil in a map of pointers.
 	Loaded(t *Thing)
-	// Ages visits the times, by EKCO's clock, from which EKCO counts whether a destructive action is allowed. Past
-	// visits the other times.
+	// Ages calls visit with each time in the thing's data whose age decides whether a destructive action is allowed.
+	// Past calls visit with the other times. All these times are by EKCO's clock, and visit may change them.
 	Ages(t *Thing, visit func(*time.Time))
 	Past(t *Thing, visit func(*time.Time))
-	// Needs adds the events that the thing's data comes from, besides its last facts and its last actions.
+	// Needs adds the events from which a replay gets the thing's data, except its last facts and its last actions.
 	Needs(t *Thing, needs *Needs)
 
-	// Counts reports whether the thing exists, and whether it is ready, for other machines, which know this machine
-	// only by its name.
+	// Counts reports whether the thing exists, and whether it is ready. Other machines use it through [State.Count],
+	// because they know this machine only by its name.
 	Counts(t *Thing) (present, ready bool)
-	// Details returns short lines about a thing that exists. The world may have no policy, if no operator uses the
-	// journal.
+	// Details returns short lines for people about a thing that exists. The world may have no policy, because the
+	// journal can be read without an operator.
 	Details(t *Thing, w *World) []string
-	// NeedsPerson returns why an existing thing needs a person now, in any state, and what the person can do. Both are
-	// empty if it does not.
+	// NeedsPerson returns why a thing that exists needs a person now, and what the person can do. Both are empty if the
+	// thing does not need a person.
 	NeedsPerson(t *Thing, now time.Time) (reason, advice string)
-	// Facts returns the facts about an existing thing as JSON for programs. They must contain no secrets.
+	// Facts returns the facts about a thing that exists, for the JSON output. They must contain no secrets.
 	Facts(t *Thing) any
-	// Measures passes the metrics of an existing thing to tell.
+	// Measures calls tell with each metric of a thing that exists.
 	Measures(t *Thing, w *World, tell func(Measure))
 }
 
-// Adopter is a [Machine] that can add a thing of which the journal knows only an adopted action. A person may also
-// request an action about such a thing.
+// Adopter is a [Machine] that can add a thing which EKCO never saw, because an action about it was adopted from a
+// mirror. A person may also request an action about a thing that EKCO never saw.
 type Adopter interface {
-	// Adopt adds the thing. It reports false if the subject is not one of the machine's.
+	// Adopt adds the thing. It returns false if the subject does not belong to this machine.
 	Adopt(s *State, e journal.Event, subject journal.Subject) bool
 }
 
 // Pausable is a [Machine] whose things a person can pause by name.
 type Pausable interface {
-	// Meant returns which thing with this name a person means, or nil.
+	// Meant returns the thing that a person means by this name, or nil.
 	Meant(s *State, name string) *Thing
-	// Nobody returns the subject for a name that no thing has any more. All the machine's things have its kind.
+	// Nobody returns the subject for a name that no thing has now. All things of the machine have the same kind as this
+	// subject.
 	Nobody(name string) journal.Subject
 	// Unknown returns the error for a name that no thing ever had.
 	Unknown(s *State, name string) error
 }
 
-// Base is a [Machine] without any behaviour, to embed.
+// Base implements the methods of [Machine] that a machine may not need. They do nothing. Embed it in a machine.
 type Base struct{}
 
 // Obsolete implements [Machine].
@@ -118,7 +121,7 @@ func (Base) Disputed(*Thing, *journal.Change) (what, advice string) { return "",
 // Foresee implements [Machine].
 func (Base) Foresee(*Thing, *World, func(Upcoming)) {}
 
-// Fold implements [Machine]: the machine has no event types of its own.
+// Fold implements [Machine], for a machine without event types of its own.
 func (Base) Fold(*State, journal.Event, journal.Payload) bool { return false }
 
 // Transitioned implements [Machine].
@@ -138,7 +141,7 @@ func (Base) Opened(*State, *Thing, *journal.ActionRecord) {}
 // Stepped implements [Machine].
 func (Base) Stepped(*Thing, *journal.ActionRecord, journal.Event, journal.Payload) {}
 
-// Ended implements [Machine] and keeps every end.
+// Ended implements [Machine]. The engine stores the end of every action.
 func (Base) Ended(*State, *Thing, *journal.ActionRecord, *journal.ActionEnded) (kept bool) {
 	return true
 }
@@ -155,7 +158,7 @@ func (Base) Past(*Thing, func(*time.Time)) {}
 // Needs implements [Machine].
 func (Base) Needs(*Thing, *Needs) {}
 
-// Counts implements [Machine]: no other machine counts these things.
+// Counts implements [Machine], for a machine whose things no other machine counts.
 func (Base) Counts(*Thing) (present, ready bool) { return false, false }
 
 // Details implements [Machine].
@@ -173,24 +176,25 @@ func (Base) Measures(*Thing, *World, func(Measure)) {}
 // Want is an action that a thing wants.
 type Want struct {
 	Kind journal.ActionKind
-	// Due is when to request it; zero means at once.
+	// Due is when EKCO may request the action; zero means at once.
 	Due time.Time
-	// Rank orders the wants of a kind of which one action runs at a time, the earliest first.
+	// Rank decides which thing goes first if only one action of the kind runs at a time: the one with the earliest
+	// Rank.
 	Rank time.Time
-	// Change is the change that the action makes, if another program may undo it; else nil. It becomes part of the
-	// request.
+	// Change is the change that the action makes, if another program may undo it, or nil. The request includes it.
 	Change *journal.Change
 }
 
-// Measure is a metric of a thing. All with one name have the same help and label.
+// Measure is a metric of a thing. All measures with the same name must have the same help and label.
 type Measure struct {
-	// Name is in lower case with underscores, and begins with the machine's name.
+	// Name must be in lower case with underscores, and begin with the machine's name.
 	Name, Help string
-	// Label distinguishes metrics of one thing with the same name; its value is Of.
+	// Label is the name of a label that distinguishes metrics of one thing with the same name. Of is its value.
 	Label, Of string
 	Value     float64
 }
 
+// machine is a Machine with its table and the checker for its transitions.
 type machine struct {
 	Machine
 	table Table
@@ -202,7 +206,7 @@ func newMachine(m Machine) *machine {
 	return &machine{m, table, newChecker(table)}
 }
 
-// obsolete returns why the action has lost its reason, or "".
+// obsolete returns why the action is no longer needed, or "".
 func (m *machine) obsolete(t *Thing, rec *journal.ActionRecord, w *World) string {
 	if reason := m.Obsolete(t, rec); reason != "" {
 		return reason

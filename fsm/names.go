@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MachineStates yields each machine with each of the states of its table, in no order.
+// MachineStates yields each combination of a machine's name and a state of its table, in no order.
 func (s *State) MachineStates() iter.Seq2[string, journal.State] {
 	return func(yield func(string, journal.State) bool) {
 		for name, machine := range s.cache.machines {
@@ -23,7 +23,7 @@ func (s *State) MachineStates() iter.Seq2[string, journal.State] {
 // Kinds yields each kind of action, in no order.
 func (s *State) Kinds() iter.Seq[journal.ActionKind] { return maps.Keys(s.cache.kinds) }
 
-// KindRules yields each kind of action with each rule that it obeys, in no order.
+// KindRules yields each combination of a kind of action and a rule that it obeys, in no order.
 func (s *State) KindRules() iter.Seq2[journal.ActionKind, string] {
 	return func(yield func(journal.ActionKind, string) bool) {
 		for name, kind := range s.cache.kinds {

@@ -2,11 +2,13 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// Needs is which events a replay without a snapshot needs for the same state, besides those of open actions.
+// Needs lists the events that a replay without a snapshot needs to reach the same state, in addition to all events of
+// open actions.
 type Needs struct {
 	Events  map[uint64]bool
 	Actions map[string]bool
-	// ClockFrom is the first event from which on it needs the events that move recorded times.
+	// ClockFrom is an event number. The replay also needs all later events that change recorded times, such as
+	// clock.jumped.
 	ClockFrom uint64
 }
 
@@ -17,21 +19,21 @@ func (n *Needs) Event(seq uint64) {
 	}
 }
 
-// Since adds an event, and all later ones that move recorded times.
+// Since adds an event, and all later events that change recorded times.
 func (n *Needs) Since(seq uint64) {
 	n.Event(seq)
 	n.ClockFrom = min(n.ClockFrom, seq)
 }
 
-// Action adds all events of an action; "" means none.
+// Action adds all events of an action; "" means no action.
 func (n *Needs) Action(id string) {
 	if id != "" {
 		n.Actions[id] = true
 	}
 }
 
-// Ended adds all events of an action that has ended, and the event with its thing's facts at that time: a replay keeps
-// no end for an unknown thing. Ages may count from these facts.
+// Ended adds all events of an action that has ended, and the event facts, which had the thing's last facts when it
+// ended. Without this event, the replay would not know the thing, and would not store the end.
 func (n *Needs) Ended(action string, facts uint64) {
 	n.Action(action)
 	if facts != 0 {
@@ -65,7 +67,7 @@ func (s *State) Needs() Needs {
 	return needs
 }
 
-// Keeps reports whether the event is one of them.
+// Keeps reports whether a replay needs the event.
 func (n Needs) Keeps(e journal.Event) bool {
 	return n.Events[e.Seq] || n.Actions[e.Action] || (e.Seq >= n.ClockFrom && movesTimes(e.Type))
 }
@@ -74,6 +76,6 @@ func movesTimes(typ journal.Type) bool {
 	return typ == journal.TypeClockJumped || typ == journal.TypeOperatorStarted
 }
 
-// MayPrune reports whether old files next to the journal may be removed: not in safe mode, since they may hold what the
-// journal lost, and not while the clock is known to be wrong.
+// MayPrune reports whether EKCO may remove old files next to the journal. It may not in safe mode, because the files
+// may have events that the journal lost, and not while it knows that its clock is wrong.
 func (s *State) MayPrune() bool { return !s.Journal.SafeMode() && !s.Clock.Wrong() }

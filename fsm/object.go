@@ -10,25 +10,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ObjectFacts are facts of an object outside of EKCO, in which EKCO sets a value.
+// ObjectFacts are facts about an object in the cluster in which EKCO sets a value.
 type ObjectFacts[F any] interface {
-	// Changes counts the changes of the object's specification by any client, like metadata.generation.
+	// Changes returns how often any client changed the object's spec, like metadata.generation.
 	Changes() int64
-	// Of returns the facts for an object with this UID.
+	// Of returns the facts with the UID of the object.
 	Of(uid string) F
 }
 
-// Object is what a machine keeps of an object, as [Thing.Data] or embedded in it.
+// Object is the data of a machine about one object. A machine uses it as [Thing.Data], or embeds it there.
 type Object[F ObjectFacts[F]] struct {
-	// Facts were observed last.
+	// Facts are the last observed facts.
 	Facts F `json:"facts"`
-	// Set is what EKCO's last change made of it.
+	// Set has the facts about the object right after EKCO's last change.
 	Set F `json:"set,omitzero"`
-	// Lost is why it is gone, or "".
+	// Lost says why the object no longer exists, or is "".
 	Lost string `json:"lost,omitempty"`
 }
 
-// Now returns the present specification as far as EKCO knows it: its own change, until it observes newer facts.
+// Now returns the newest known facts: the facts after EKCO's own change, until EKCO observes facts that are as new.
 func (o *Object[F]) Now() F {
 	if o.Facts.Changes() < o.Set.Changes() {
 		return o.Set
@@ -36,7 +36,8 @@ func (o *Object[F]) Now() F {
 	return o.Facts
 }
 
-// Made stores what a step has made of the object, and reports whether the step has.
+// Made stores the facts in the outputs of a step that changes the object, and reports whether the step changed the
+// object.
 func (o *Object[F]) Made(step journal.StepRecord) bool {
 	var set F
 	made := len(step.Outputs) > 0 && json.Unmarshal(step.Outputs, &set) == nil
@@ -46,8 +47,8 @@ func (o *Object[F]) Made(step journal.StepRecord) bool {
 	return made
 }
 
-// holder is an [Object] with any type of facts, or data that embeds one.
-type holder interface {
+// anyObject is implemented by [Object] with any type of facts, and by data that embeds an Object.
+type anyObject interface {
 	observe(t *Thing, facts json.RawMessage) error
 	lose(reason string)
 	lost() string
@@ -66,7 +67,7 @@ func (o *Object[F]) lose(reason string) { o.Lost = reason }
 func (o *Object[F]) lost() string       { return o.Lost }
 func (o *Object[F]) object() *Object[F] { return o }
 
-// KnownObjects returns, by name, the facts of the machine's objects that exist according to the journal.
+// KnownObjects returns the facts about the machine's objects that exist according to the journal, by name.
 func KnownObjects[F ObjectFacts[F]](s *State, machine string) map[string]F {
 	known := map[string]F{}
 	for _, t := range s.Things {
@@ -77,12 +78,13 @@ func KnownObjects[F ObjectFacts[F]](s *State, machine string) map[string]F {
 	return known
 }
 
-// Objects is for embedding in a machine whose things are a few objects with known names. It implements [Pausable].
+// Objects implements methods of [Machine], and [Pausable], for a machine whose things are a few objects with known
+// names. Embed it in such a machine.
 type Objects struct {
 	Base
 
 	Machine string
-	// Subjects are the objects, without their UIDs.
+	// Subjects are the subjects of the objects, without UIDs.
 	Subjects []journal.Subject
 }
 
@@ -91,36 +93,36 @@ func (o Objects) Name() string { return o.Machine }
 
 // Observed implements [Machine].
 func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error {
-	return t.Data.(holder).observe(t, facts)
+	return t.Data.(anyObject).observe(t, facts)
 }
 
 // Gone implements [Machine].
-func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(holder).lose(reason) }
+func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(anyObject).lose(reason) }
 
-// TellsLost is the [Telling] for an object that is gone, with the observer's reason.
+// TellsLost is a function for [Transition.Tells] that returns the observer's reason why the object no longer exists.
 func (Objects) TellsLost(t *Thing, _ journal.State, _ time.Time) Telling {
-	return Telling{Reason: t.Data.(holder).lost(), Cause: t.Newest()}
+	return Telling{Reason: t.Data.(anyObject).lost(), Cause: t.Newest()}
 }
 
-// Meant implements [Pausable]. Names may leave out the namespace.
+// Meant implements [Pausable]. A person may leave out the namespace.
 func (o Objects) Meant(s *State, name string) *Thing {
 	var meant *Thing
 	for _, t := range s.Things {
-		if t.Machine() == o.Machine && called(t.Subject, name) && (meant == nil || t.FactsSeq > meant.FactsSeq) {
+		if t.Machine() == o.Machine && hasName(t.Subject, name) && (meant == nil || t.FactsSeq > meant.FactsSeq) {
 			meant = t
 		}
 	}
 	return meant
 }
 
-func called(subject journal.Subject, name string) bool {
+func hasName(subject journal.Subject, name string) bool {
 	return name != "" && (subject.Name == name || strings.HasSuffix(subject.Name, "/"+name))
 }
 
 // Nobody implements [Pausable].
 func (o Objects) Nobody(name string) journal.Subject {
 	for _, subject := range o.Subjects {
-		if called(subject, name) {
+		if hasName(subject, name) {
 			return subject
 		}
 	}

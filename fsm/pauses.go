@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PauseKey is the key of a subject's pause in [State.Pauses]: its kind and name, as in "node/worker-2", or "" for the
-// pause of everything. A pause belongs to the name: it outlives the thing.
+// PauseKey returns the key of a subject's pause in [State.Pauses], for example "node/worker-2", or "" for the pause of
+// everything. The key does not have the UID, so a pause also applies to a new thing with the same name.
 func PauseKey(subject journal.Subject) string {
 	if subject.Kind == journal.ClusterSubject.Kind {
 		return ""
@@ -17,9 +17,10 @@ func PauseKey(subject journal.Subject) string {
 	return strings.ToLower(subject.Kind) + "/" + subject.Name
 }
 
-// Pause drafts a pause of the thing that a person names: "worker-2", or "node/worker-2" if things of several machines
-// have the name; "" for everything. The pause ends after the given time, or never for 0. It replaces one in force.
-// Pause returns an error for a name that the journal does not know, and [ErrAmbiguous] if several things have the name.
+// Pause returns the draft that pauses the thing which a person names, or everything if word is "". The word is a name
+// such as "worker-2", or "node/worker-2" if things of several machines have the name. The pause ends after the given
+// time, or never if the time is 0. It replaces a pause of the same thing. Pause returns an error for a name that the
+// journal does not know, and [ErrAmbiguous] if several things have the name.
 func Pause(s *State, now time.Time, word, reason string, after time.Duration, actor string) ([]journal.Draft, error) {
 	if after < 0 {
 		return nil, fmt.Errorf("pause for %s: the time must not be negative", after)
@@ -35,8 +36,8 @@ func Pause(s *State, now time.Time, word, reason string, after time.Duration, ac
 	return []journal.Draft{{Type: journal.TypePauseSet, Subject: subject, Actor: actor, Payload: payload}}, nil
 }
 
-// Resume drafts the end of the pause that a person names as for [Pause]. It returns [ErrNotPaused] if there is none,
-// and [ErrAmbiguous] if there are several.
+// Resume returns the draft that ends a pause. word names the paused thing as in [Pause]. Resume returns [ErrNotPaused]
+// if no pause matches, and [ErrAmbiguous] if several do.
 func Resume(s *State, word, reason, actor string) ([]journal.Draft, error) {
 	key, err := s.toResume(word)
 	if err != nil {
@@ -48,7 +49,7 @@ func Resume(s *State, word, reason, actor string) ([]journal.Draft, error) {
 	}}, nil
 }
 
-// toPause returns the subject that the word names.
+// toPause returns the subject to pause that the word names.
 func (s *State) toPause(word string) (journal.Subject, error) {
 	if word == "" {
 		return journal.ClusterSubject, nil
@@ -67,7 +68,7 @@ func (s *State) toPause(word string) (journal.Subject, error) {
 	}
 }
 
-// toResume returns the key of the pause that the word names. The paused name may belong to no thing any more.
+// toResume returns the key of the pause that the word names. The paused thing need not exist any more.
 func (s *State) toResume(word string) (string, error) {
 	var keys []string
 	for _, key := range sortedKeys(s.Pauses) {
@@ -89,13 +90,13 @@ func (s *State) matchesPause(word, key string) bool {
 	if word == "" || key == "" {
 		return word == key
 	}
-	of, name, _ := strings.Cut(key, "/")
-	said, rest, both := strings.Cut(word, "/")
-	if word == name || both && rest == name && strings.EqualFold(said, of) {
+	kind, name, _ := strings.Cut(key, "/")
+	kindWord, nameWord, hasKind := strings.Cut(word, "/")
+	if word == name || hasKind && nameWord == name && strings.EqualFold(kindWord, kind) {
 		return true
 	}
-	machine := s.pausable(said)
-	return both && machine != nil && key == PauseKey(machine.Nobody(rest))
+	machine := s.pausable(kindWord)
+	return hasKind && machine != nil && key == PauseKey(machine.Nobody(nameWord))
 }
 
 func ambiguous(command, word string, keys []string) error {
@@ -106,7 +107,7 @@ func ambiguous(command, word string, keys []string) error {
 	return fmt.Errorf("%s %s: %w; say which: %s", command, word, ErrAmbiguous, strings.Join(choices, " or "))
 }
 
-// notPaused returns the error if there is no such pause.
+// notPaused returns the error for a word that names no pause.
 func (s *State) notPaused(word string) error {
 	what := "EKCO"
 	if word != "" {
@@ -136,7 +137,8 @@ func (s *State) pausedNames() string {
 	return text
 }
 
-// pauseWord returns a word for the pause: the name, unless another pause has the same name.
+// pauseWord returns the word with which a person can end the pause: the name, or the key if another pause has the same
+// name.
 func (s *State) pauseWord(key string) string {
 	_, name, _ := strings.Cut(key, "/")
 	for other := range s.Pauses {
@@ -147,23 +149,23 @@ func (s *State) pauseWord(key string) string {
 	return name
 }
 
-// pauseSubject is the inverse of [PauseKey].
+// pauseSubject returns the subject of the pause with this key.
 func pauseSubject(s *State, key string) journal.Subject {
 	if key == "" {
 		return journal.ClusterSubject
 	}
-	of, name, _ := strings.Cut(key, "/")
+	kind, name, _ := strings.Cut(key, "/")
 	for _, machine := range s.pausables() {
-		nobody := machine.Nobody(name)
-		if PauseKey(nobody) != key {
+		subject := machine.Nobody(name)
+		if PauseKey(subject) != key {
 			continue
 		}
 		if t := machine.Meant(s, name); t != nil {
 			return t.Subject
 		}
-		return nobody
+		return subject
 	}
-	return journal.Subject{Kind: of, Name: name} // of a machine that this EKCO does not have
+	return journal.Subject{Kind: kind, Name: name} // this EKCO does not have the machine
 }
 
 // meant returns the things that a person's word names.
@@ -185,11 +187,11 @@ func (s *State) unknown(word string) error {
 	return fmt.Errorf("%w: %q", ErrUnknown, word)
 }
 
-// readWord returns the machines whose things a person's word may name, and the things' name.
+// readWord returns the machines to which the thing that a person names may belong, and the name without the machine.
 func (s *State) readWord(word string) (machines []Pausable, name string) {
-	if said, rest, both := strings.Cut(word, "/"); both {
-		if machine := s.pausable(said); machine != nil {
-			return []Pausable{machine}, rest
+	if kindWord, nameWord, hasKind := strings.Cut(word, "/"); hasKind {
+		if machine := s.pausable(kindWord); machine != nil {
+			return []Pausable{machine}, nameWord
 		}
 	}
 	return s.pausables(), word
@@ -205,7 +207,7 @@ func (s *State) pausables() (machines []Pausable) {
 	return machines
 }
 
-// pausable returns the machine with this name, or whose things have this kind; or nil.
+// pausable returns the machine that has this name, or whose things have this kind; or nil.
 func (s *State) pausable(called string) Pausable {
 	for _, capability := range s.cache.capabilities {
 		machine, ok := capability.Machine.(Pausable)

@@ -7,31 +7,31 @@ import (
 
 // Policy is the part of the configuration that decisions depend on.
 type Policy struct {
-	// Settling is how long EKCO must have observed the cluster without interruption.
+	// Settling is for how long EKCO must observe the cluster without interruption before it acts automatically.
 	Settling time.Duration
-	// Cooldown is the minimum time between two actions that EKCO starts itself, of a kind that obeys [RuleCooldown] and
-	// has none of its own.
+	// Cooldown is the minimum time between two automatic actions of a kind that obeys [RuleCooldown] and does not set
+	// [ActionKind.Cooldown].
 	Cooldown time.Duration
-	// DryRun makes a dry run of every action that EKCO starts itself.
+	// DryRun makes every automatic action a dry run.
 	DryRun bool
-	// Passive lets machines follow their facts, but starts no actions and records no refusals. Commands that work
+	// Passive makes Decide draft only transitions, and neither start actions nor record refusals. Commands that run
 	// without an operator use it.
 	Passive bool
-	// Of has each machine's own policy, by the machine's name, in the machine's own type.
+	// Of has the settings of each machine, by the machine's name. The machine defines their type.
 	Of map[string]any
 }
 
-// DefaultPolicy returns the policy for an empty configuration, without the machines' own.
+// DefaultPolicy returns the policy for an empty configuration, without the settings of machines; see [Policy.With].
 func DefaultPolicy() Policy {
 	return Policy{Settling: 15 * time.Second, Cooldown: 10 * time.Minute}
 }
 
-// With returns the policy with one machine's own policy.
-func (p Policy) With(machine string, of any) Policy {
+// With returns a copy of the policy with the settings of one machine.
+func (p Policy) With(machine string, settings any) Policy {
 	p.Of = maps.Clone(p.Of)
 	if p.Of == nil {
 		p.Of = map[string]any{}
 	}
-	p.Of[machine] = of
+	p.Of[machine] = settings
 	return p
 }

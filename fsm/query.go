@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// OpenActions returns the open actions, oldest first. The fold never changes what it has returned, so other goroutines
-// may keep it; they must not change it either.
+// OpenActions returns the open actions, the oldest first. The fold does not change returned records, so other
+// goroutines may keep them. They must not change them.
 func (s *State) OpenActions() []journal.ActionRecord {
 	shared := s.cache.shared
 	open := make([]journal.ActionRecord, 0, len(s.Actions))
@@ -21,7 +21,7 @@ func (s *State) OpenActions() []journal.ActionRecord {
 	return open
 }
 
-// OpenAction returns the open action with this id, if there is one. As with [State.OpenActions], it never changes.
+// OpenAction returns the open action with this id, if there is one. The caller may keep it as in [State.OpenActions].
 func (s *State) OpenAction(id string) (journal.ActionRecord, bool) {
 	rec := s.Actions[id]
 	if rec == nil {
@@ -31,7 +31,7 @@ func (s *State) OpenAction(id string) (journal.ActionRecord, bool) {
 	return *rec, true
 }
 
-// unshare copies the record's maps if a reader may hold them, so that the fold can change them.
+// unshare copies the record's maps if a reader may use them, so that the fold can change them.
 func (s *State) unshare(rec *journal.ActionRecord) {
 	shared := s.cache.shared
 	if !shared[rec.ID] {

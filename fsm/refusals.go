@@ -7,23 +7,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// refusalKey: each subject and kind of action has one refusal.
+// refusalKey identifies a refusal. There is at most one for each subject and kind of action.
 type refusalKey struct {
 	subject journal.Subject
 	kind    journal.ActionKind
 }
 
-// wanted is a refusal that applies in this round.
-type wanted struct {
+// roundRefusal is a refusal that Decide found in this round.
+type roundRefusal struct {
 	rule  *Rule
 	thing *Thing
 	kind  *ActionKind
-	// change is the change in question, or nil.
+	// change is the change that the refused action would make, or nil.
 	change *journal.Change
 }
 
-// refuse notes that the rule refuses the action. A rule about the whole cluster is noted once, with the thing whose
-// facts are the oldest.
+// refuse notes that the rule refuses an action about the thing. For a rule about the whole cluster it keeps only one
+// refusal, with the thing whose facts are the oldest.
 func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	if rule.noted != nil && rule.noted.FactsSeq < t.FactsSeq {
 		return
@@ -32,21 +32,21 @@ func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	if rule.Cluster {
 		key.subject = journal.ClusterSubject
 	}
-	known, ok := r.wanted[key]
+	known, ok := r.newRefusals[key]
 	if ok && known.thing.FactsSeq < t.FactsSeq {
 		return
 	}
-	r.wanted[key] = wanted{rule.Rule, t, kind, r.change}
+	r.newRefusals[key] = roundRefusal{rule.Rule, t, kind, r.change}
 	if rule.Cluster {
 		rule.noted = t
 	}
 	if rule.Until != nil {
-		r.at(rule.Until(r.World, t, kind))
+		r.decideBy(rule.Until(r.World, t, kind))
 	}
 }
 
-// refusalEvents compares the refusals of this round with the recorded ones. It compares only the rules: new numbers in
-// a reason do not justify an event.
+// refusalEvents drafts events for refusals that are new or no longer apply. It compares only the rules with the
+// recorded refusals, because a changed number in a reason does not justify an event.
 func (r *round) refusalEvents() []journal.Draft {
 	if r.Policy.Passive {
 		return nil
@@ -54,7 +54,7 @@ func (r *round) refusalEvents() []journal.Draft {
 	var events []journal.Draft
 	for _, old := range r.Refusals {
 		key := refusalKey{old.Subject, old.Kind}
-		now, holds := r.wanted[key]
+		now, holds := r.newRefusals[key]
 		switch {
 		case !holds:
 			events = append(events, journal.Draft{
@@ -62,10 +62,10 @@ func (r *round) refusalEvents() []journal.Draft {
 				Payload: journal.PolicyLifted{Kind: old.Kind, Rule: old.Rule},
 			})
 		case now.rule.Name == old.Rule:
-			delete(r.wanted, key)
+			delete(r.newRefusals, key)
 		}
 	}
-	for key, now := range r.wanted {
+	for key, now := range r.newRefusals {
 		r.change = now.change
 		events = append(events, journal.Draft{
 			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.thing.FactsSeq, Actor: ActorOperator,

@@ -6,39 +6,41 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Request is a person's request for an action of a kind about the thing with a name.
+// Request is a person's request for an action of kind Kind about the thing with the name Name.
 type Request struct {
-	// Kind must be one that a person may request.
+	// Kind must be a kind that a person may request; see [ActionKind.Manual].
 	Kind journal.ActionKind `json:"kind"`
 	Name string             `json:"name"`
-	// UID, if set, is that of the thing which the person saw under the name. A thing with another UID is refused.
+	// UID is the UID of the thing that the person saw under the name, or "". EKCO refuses the request if the thing now
+	// has another UID.
 	UID    string `json:"uid,omitempty"`
 	Actor  string `json:"actor,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Force overrides what can be forced.
+	// Force overrides the preflights that a person may override.
 	Force  bool `json:"force,omitempty"`
 	DryRun bool `json:"dry_run,omitempty"`
-	// Costs makes an explanation also say what the action takes away. It changes nothing else.
+	// Costs makes an explanation of the action also say what the action removes. It has no other effect.
 	Costs bool `json:"costs,omitempty"`
-	// Warned are the preflight warnings that the person saw, with the answers. Each becomes an action.warned, unless
-	// the action already has it from the same person.
+	// Warned are the warnings that the person saw, with the answers. Each becomes an event action.warned, unless the
+	// action already has the same warning with the same person.
 	Warned []journal.ActionWarned `json:"warned,omitempty"`
-	// Refused says that the person was refused without a record, and requests only that record. It admits nothing.
+	// Refused is set if the request was already refused without an event. Then EKCO only records the refusal, and never
+	// admits the request.
 	Refused bool `json:"refused,omitempty"`
-	// Input is the kind's additional input, in the format that its machine defines.
+	// Input is further input for the kind of action, in the format that the machine defines.
 	Input json.RawMessage `json:"input,omitempty"`
-	// Seen is the result of a search outside of the journal, in the machine's own type; nil without a search. It is set
-	// where the request is answered, never sent.
+	// Seen is the result of a search in the cluster, in a type that the machine defines; nil without a search. The
+	// operator sets it before it answers the request. A client does not send it.
 	Seen any `json:"-"`
 }
 
 // Admission is the answer to a request.
 type Admission struct {
-	// Events are to be appended as one batch, even if the request is refused.
+	// Events are the events that the caller must append as one batch, even if the request is refused.
 	Events []journal.Draft
-	// Action is the id of the action that does what the person requested.
+	// Action is the id of the requested action, which may have been open before.
 	Action string
-	// Resumed is set if that action was already open.
+	// Resumed is set if Action was already open.
 	Resumed bool
 	// AlreadyDone is set if there is nothing to do; Message says why.
 	AlreadyDone bool

@@ -7,25 +7,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// oneByOne is how many nodes of a rollout are changed one by one before batches grow.
-const oneByOne = 3
+// oneByOneLimit is how many nodes a rollout changes one by one before it changes several at the same time.
+const oneByOneLimit = 3
 
-// IsOneByOne reports whether the next node of a rollout is one of the first, given how many are done. Checks and
-// trials that cost a pod are limited to these.
-func IsOneByOne(done int) bool { return done < oneByOne }
+// IsOneByOne reports whether a rollout that has changed done nodes still changes them one by one. EKCO runs checks and
+// trials that need a pod only on these first nodes.
+func IsOneByOne(done int) bool { return done < oneByOneLimit }
 
-// RolloutBatch returns how many nodes a rollout may change at the same time, given how many are verified:
-// one for each of the first three, then 2, 4, 8 and so on, up to limit.
+// RolloutBatch returns how many nodes a rollout may change at the same time if verified nodes are changed and verified:
+// one until three are, then 2, 4, 8 and so on, up to limit.
 func RolloutBatch(verified, limit int) int {
 	batch := 1
-	for next := oneByOne; next <= verified && batch < limit; next += batch {
+	for next := oneByOneLimit; next <= verified && batch < limit; next += batch {
 		batch *= 2
 	}
 	return min(batch, limit)
 }
 
-// RolloutRule returns a capability's rule that refuses to change further nodes while one is worse off after
-// its change. stopped names that node, what is wrong and what to do; it returns "" if there is none.
+// RolloutRule returns a rule for a capability that stops a rollout while a node is in a worse state after its change.
+// stopped returns which node that is, what is wrong and what to do, or "" if no node is.
 func RolloutRule(name string, stopped func(w *World) string) Rule {
 	return Rule{
 		Name: name, Cluster: true, ToBegin: true, NeedsPerson: true,
@@ -34,9 +34,9 @@ func RolloutRule(name string, stopped func(w *World) string) Rule {
 	}
 }
 
-// StoppedBy returns why an open action stops a rollout, and what to do; "" if it does not. thing is what the action
-// changes, and repair says how to make it ready. ready is set if it is ready, or if its change has not begun. broken
-// says what else does not work, or is "".
+// StoppedBy returns why an open action stops a rollout and what to do, or "" if it does not stop the rollout. thing is
+// the name of the changed thing. repair says how to make the thing ready. ready is set if the thing is ready, or if the
+// change has not begun. broken says what else does not work, or is "".
 func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, broken string) string {
 	switch {
 	case !ready:
@@ -47,14 +47,14 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 	return ""
 }
 
-// blameTime is how long after its end a change is blamed if its thing stops being ready. Kubernetes notices a lost
-// node only 40 s after the kubelet's last renewal (node-monitor-grace-period), and a kubelet can keep using an old
-// connection for a while.
-const blameTime = 5 * time.Minute
+// maxBlameTime is for how long after a change EKCO takes the change as the cause if the thing stops being ready. It is
+// so long because Kubernetes notices a lost node only 40 s after the kubelet last renewed its lease
+// (node-monitor-grace-period), and because a kubelet can keep using an old connection for a while.
+const maxBlameTime = 5 * time.Minute
 
-// LostSoonAfter reports whether a change may be why a thing was ready and is not now. changed is when the change
-// ended, or zero. A machine visits that time in its Ages, so that the time in which EKCO was not running does
-// not count: the change may have stopped EKCO's own node.
+// LostSoonAfter reports whether a change may be the reason why a thing was ready (was) and is not ready now (is).
+// changed is when the change ended, or zero. The machine must visit changed in its Ages, so that time in which EKCO did
+// not run does not count: the change may have stopped the node on which EKCO runs.
 func LostSoonAfter(changed time.Time, was, is bool, now time.Time) bool {
-	return was && !is && now.Sub(changed) < blameTime
+	return was && !is && now.Sub(changed) < maxBlameTime
 }

@@ -29,7 +29,7 @@ func TestLostSoonAfterAChange(t *testing.T) {
 		{now.Add(-time.Minute), true, true, false},
 		{now.Add(-time.Minute), false, false, false},
 		{now.Add(-time.Minute), false, true, false},
-		{now.Add(-blameTime), true, false, false},
+		{now.Add(-maxBlameTime), true, false, false},
 		{time.Time{}, true, false, false},
 	} {
 		if got := LostSoonAfter(c.changed, c.was, c.is, now); got != c.want {

@@ -7,8 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The rules of policy, by the name under which refusals and preflights know
-// them.
+// The names of the rules of policy, as refusals and preflights show them.
 const (
 	// RuleSafeMode: the journal lost events. Every kind obeys it unless [ActionKind.InSafeMode] is set.
 	RuleSafeMode       = "SafeMode"
@@ -17,13 +16,14 @@ const (
 	RulePaused         = "Paused"
 	RuleOneAtATime     = "OneAtATime"
 	RuleCooldown       = "Cooldown"
-	// RuleBackOff: the last attempts of the kind about the thing failed; see [FailedAttempts].
+	// RuleBackOff: the last actions of the kind about the thing failed; see [FailedAttempts].
 	RuleBackOff = "BackOff"
-	// RuleContested: another program keeps undoing what EKCO would do; see [Contest]. Every kind obeys it.
+	// RuleContested: another program keeps undoing the change that the action makes; see [Contest]. Every kind obeys
+	// it.
 	RuleContested = "Contested"
 )
 
-// Further reasons for which a person's request or command is refused.
+// Further names for reasons why EKCO refuses a person's request or command.
 const (
 	// RuleKind: a person cannot request an action of that kind.
 	RuleKind = "Kind"
@@ -31,37 +31,39 @@ const (
 	RuleCancelling = "Cancelling"
 	// RuleUnreadable: a newer EKCO wrote an event of the action.
 	RuleUnreadable = "Unreadable"
-	// RuleListed: a list holds the action, and a force must name that list.
+	// RuleListed: the action is held because of a list, and the person must name this list to override the hold.
 	RuleListed = "Listed"
-	// RuleReplaced: the name belongs to another thing than the one that the person saw.
+	// RuleReplaced: the name now belongs to another thing than the one that the person saw.
 	RuleReplaced = "Replaced"
-	// RuleInput: the request's other input is wrong.
+	// RuleInput: the input of the request is wrong.
 	RuleInput = "Input"
 )
 
-// Rule is one check of whether EKCO may start an action of a kind about a thing.
+// Rule is a check whether EKCO may start an action of a kind about a thing.
 type Rule struct {
 	Name string
-	// Cluster marks a rule whose answer is the same for every thing: its refusal is recorded once, for the cluster. It
-	// may get a nil thing.
+	// Cluster marks a rule whose answer is the same for all things. EKCO records its refusal only once, for the
+	// cluster. Its functions may get a nil thing.
 	Cluster bool
-	// ToBegin marks a rule that can only stop an action from beginning. All others are also checked before each step.
+	// ToBegin marks a rule that EKCO checks only before an action begins. All other rules are also checked before each
+	// step.
 	ToBegin bool
-	// Mandatory marks a rule that a person cannot override. The others only warn a person.
+	// Mandatory marks a rule that also refuses a person's action. All other rules only warn about a person's action.
 	Mandatory bool
-	// NeedsPerson marks a rule whose refusals the status shows as "needs you".
+	// NeedsPerson marks a rule whose refusals the status shows as "needs you", because a person must act.
 	NeedsPerson bool
 	Refuses     func(w *World, t *Thing, k *ActionKind) bool
 	// Reason is called only if the rule refuses.
 	Reason func(w *World, t *Thing, k *ActionKind) string
-	// Lifted says when EKCO continues; nil if Reason says that. It is not shown to a person whom the rule only warns.
+	// Lifted returns when EKCO continues; it is nil if Reason already says that. A warning does not have this text.
 	Lifted func(w *World, t *Thing, k *ActionKind) string
-	// Until returns when the rule stops refusing without any other event; nil or a zero time means never.
+	// Until returns when the rule stops refusing if there is no new event; nil or a zero time means never.
 	Until func(w *World, t *Thing, k *ActionKind) time.Time
 }
 
-// firstRules and lastRules return the rules that are asked before and after those of the capabilities. Rules about one
-// thing come before OneAtATime, because a decision about another thing can change its answer.
+// firstRules and lastRules return the rules that the engine checks before and after the rules of the capabilities.
+// Rules about one thing come before OneAtATime, because a decision about another thing can change the answer of
+// OneAtATime.
 func firstRules() []Rule {
 	return []Rule{
 		{
@@ -94,9 +96,9 @@ func firstRules() []Rule {
 		},
 		{
 			Name:    RulePaused,
-			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pauseOf(t.Subject); return paused },
+			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pauseFor(t.Subject); return paused },
 			Reason: func(w *World, t *Thing, _ *ActionKind) string {
-				pause, _ := w.pauseOf(t.Subject)
+				pause, _ := w.pauseFor(t.Subject)
 				return pauseReason("the "+t.Machine()+" is", pause, "ekco resume "+w.pauseWord(PauseKey(t.Subject)))
 			},
 			Until: func(w *World, t *Thing, _ *ActionKind) time.Time { return w.Pauses[PauseKey(t.Subject)].Until },
@@ -140,7 +142,7 @@ func lastRules() []Rule {
 	}
 }
 
-// unknownKind refuses what a machine wants if no capability has the kind.
+// unknownKind refuses an action that a machine wants if no capability has the kind of action.
 var unknownKind = Rule{
 	Name: RuleKind,
 	Reason: func(_ *World, t *Thing, k *ActionKind) string {
@@ -148,7 +150,7 @@ var unknownKind = Rule{
 	},
 }
 
-// why returns why the rule refuses EKCO, and when EKCO continues.
+// why returns why the rule refuses an automatic action, and when EKCO continues.
 func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
 	if r.Lifted == nil {
 		return r.Reason(w, t, k)
@@ -156,13 +158,13 @@ func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
 	return r.Reason(w, t, k) + "; " + r.Lifted(w, t, k)
 }
 
-// Always is for a [Rule] whose text never changes.
+// Always returns a function for a [Rule] that always returns this text.
 func Always(text string) func(*World, *Thing, *ActionKind) string {
 	return func(*World, *Thing, *ActionKind) string { return text }
 }
 
-// cooldownEnds counts from the end of the kind's last action. For an action whose remaining steps may wait for days it
-// counts from its last done step.
+// cooldownEnds returns when the cooldown of the kind ends; zero if it had no action. The cooldown begins at the end of
+// the last action, or at the last done step of an open action whose remaining steps may wait without limit.
 func (w *World) cooldownEnds(k *ActionKind) time.Time {
 	last := w.EndedAt[k.Name]
 	for _, rec := range w.Actions {
@@ -181,7 +183,7 @@ func (w *World) cooldownEnds(k *ActionKind) time.Time {
 	return last.Add(w.Policy.cooldown(k))
 }
 
-// SafeModeReason returns why EKCO only observes.
+// SafeModeReason returns why EKCO is in safe mode.
 func SafeModeReason(s *State) string {
 	if s.Journal.Salvaged == nil {
 		return fmt.Sprintf("the journal lost its newest events, which was found at %s, so EKCO only observes; "+
@@ -200,7 +202,7 @@ func settlingReason(w *World) string {
 		Stamp(w.API.SettlingFrom), Stamp(at))
 }
 
-// UnreadableReason returns why this EKCO cannot judge the action.
+// UnreadableReason returns the message for an action with an event that this EKCO cannot read.
 func UnreadableReason(rec *journal.ActionRecord) string {
 	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it", rec.ID, rec.Unreadable)
 }

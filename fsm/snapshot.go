@@ -13,7 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrOtherFold is returned for a snapshot of another format. The journal must be replayed instead.
+// ErrOtherFold is returned for a snapshot whose format this EKCO cannot read. The caller must replay the journal
+// instead.
 var ErrOtherFold = errors.New("snapshot has another format")
 
 // NewState returns the state of an empty journal, for an EKCO with these capabilities.
@@ -27,15 +28,15 @@ func NewState(capabilities ...Capability) *State {
 	}
 }
 
-// foldName names the format of the state together with the machines: a snapshot has nothing of a machine that its
-// writer did not have.
+// foldName returns the name of the state's format with the names of the machines. The names are included because a
+// snapshot lacks the things of a machine that the EKCO which wrote it did not have.
 func (s *State) foldName() string {
 	return strings.Join(append([]string{FoldName}, sortedKeys(s.cache.machines)...), " ")
 }
 
-// Snapshot returns the state as plain data, with the time of the last folded event.
+// Snapshot returns the state as a snapshot that can be stored.
 func (s *State) Snapshot() (journal.Snapshot, error) {
-	body, err := json.Marshal(saved{State: s, Things: s.byMachine()})
+	body, err := json.Marshal(saved{State: s, Things: s.thingsByMachine()})
 	if err != nil {
 		return journal.Snapshot{}, fmt.Errorf("snapshot state at event %d: %w", s.Seq, err)
 	}
@@ -77,14 +78,14 @@ func (s *State) dropNil() {
 	}
 }
 
-// saved is a snapshot's JSON form. Its things are grouped by machine, which gives the type of their data, and ordered
-// by key. They are next to the state, not in it, so that each is decoded only once.
+// saved is the JSON form of a snapshot. Things are grouped by machine, because the machine determines the type of their
+// data, and sorted by key. They are not in State, so that each is decoded only once.
 type saved struct {
 	State  *State              `json:"state"`
 	Things map[string][]*Thing `json:"things,omitempty"`
 }
 
-func (s *State) byMachine() map[string][]*Thing {
+func (s *State) thingsByMachine() map[string][]*Thing {
 	of := map[string][]*Thing{}
 	for _, key := range sortedKeys(s.Things) {
 		t := s.Things[key]
@@ -93,15 +94,16 @@ func (s *State) byMachine() map[string][]*Thing {
 	return of
 }
 
-// read decodes saved. A snapshot with things of a machine that this EKCO does not have is of another format.
+// read decodes the JSON form of [saved]. It returns [ErrOtherFold] if this EKCO does not have the machine of some
+// things.
 func (s *State) read(body []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	err := members(decoder, func(name string) error {
+	err := readMembers(decoder, func(name string) error {
 		switch name {
 		case "state":
 			return decoder.Decode(s)
 		case "things":
-			return members(decoder, func(of string) error { return s.readThings(decoder, of) })
+			return readMembers(decoder, func(of string) error { return s.readThings(decoder, of) })
 		}
 		return fmt.Errorf("unknown member %q", name)
 	})
@@ -109,22 +111,22 @@ func (s *State) read(body []byte) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the state does not end where it should")
+		return errors.New("there is more data after the state")
 	}
 	return nil
 }
 
-func (s *State) readThings(decoder *json.Decoder, of string) error {
-	m := s.cache.machines[of]
+func (s *State) readThings(decoder *json.Decoder, machineName string) error {
+	m := s.cache.machines[machineName]
 	if m == nil {
-		return fmt.Errorf("the machine %q is not known: %w", of, ErrOtherFold)
+		return fmt.Errorf("the machine %q is not known: %w", machineName, ErrOtherFold)
 	}
-	return each(decoder, '[', func() error { return s.readThing(decoder, m) })
+	return readParts(decoder, '[', func() error { return s.readThing(decoder, m) })
 }
 
-// members reads an object, or null, and calls read at each member's value.
-func members(decoder *json.Decoder, read func(name string) error) error {
-	return each(decoder, '{', func() error {
+// readMembers reads a JSON object or null, and calls read for the value of each member.
+func readMembers(decoder *json.Decoder, read func(name string) error) error {
+	return readParts(decoder, '{', func() error {
 		name, err := decoder.Token()
 		if err != nil {
 			return err
@@ -133,8 +135,8 @@ func members(decoder *json.Decoder, read func(name string) error) error {
 	})
 }
 
-// each reads an object or a list that begins with the delimiter, or null, and calls read at each part.
-func each(decoder *json.Decoder, begins json.Delim, read func() error) error {
+// readParts reads a JSON object or list that begins with the delimiter, or null, and calls read for each part.
+func readParts(decoder *json.Decoder, begins json.Delim, read func() error) error {
 	switch opening, err := decoder.Token(); {
 	case err != nil || opening == nil:
 		return err
@@ -157,7 +159,7 @@ func (s *State) readThing(decoder *json.Decoder, m *machine) error {
 	if err := decoder.Decode(&read); err != nil || read == nil {
 		return err
 	}
-	thing.Data = data // a null would have removed it
+	thing.Data = data // the decoder sets nil if the JSON has null
 	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
 	maps.DeleteFunc(thing.Failed, func(_ journal.ActionKind, failed *FailedAttempts) bool { return failed == nil })
 	maps.DeleteFunc(thing.Contests, func(_ string, c *Contest) bool { return c == nil })

@@ -7,16 +7,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Terms are the rules and domains of a kind's steps.
+// Terms are the rules and locks for the steps of a kind of action.
 type Terms struct {
-	// Rules are checked again before each step of an action that EKCO began: those of the kind without [Rule.ToBegin].
+	// Rules are the rules that EKCO checks again before each step of an automatic action.
 	Rules []string
-	// Domains are what its steps may take.
+	// Domains are the locks that the steps may take.
 	Domains []string
 }
 
-// Standing returns the terms of each kind of action. It returns an error for a kind that is defined twice, names an
-// unknown machine or rule, or has only one of [RuleOneAtATime] and a Turn.
+// Standing returns the terms of each kind of action. It returns an error if a kind is defined twice, names an unknown
+// machine or rule, or has [RuleOneAtATime] without a Turn or the reverse, and the errors of validateNames.
 func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
 	if err := validateNames(capabilities); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) 
 	return standing, nil
 }
 
-// validateNames returns an error for two machines or rules with one name, which would be asked about each other's
-// things, and for a machine without a title for its page.
+// validateNames returns an error if two machines or two rules have the same name, or if a machine has no title for its
+// page.
 func validateNames(capabilities []Capability) error {
 	machines, rules := map[string]bool{}, map[string]bool{}
 	for _, rule := range slices.Concat(firstRules(), lastRules()) {
@@ -63,7 +63,8 @@ func validateNames(capabilities []Capability) error {
 	return nil
 }
 
-// validate returns an error if the kind refers to something that does not exist: no rule would then hold its actions.
+// validate returns an error if the kind refers to a machine or rule that does not exist, because then no rule would
+// hold its actions.
 func (c *cache) validate(kind *ActionKind) error {
 	if c.machines[kind.Machine] == nil {
 		return fmt.Errorf("actions of kind %q are about things of machine %q, which does not exist", kind.Name, kind.Machine)

@@ -12,25 +12,29 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Table is a machine as data: EKCO draws its diagram from it and checks transitions against it.
+// Table has the states and transitions of a machine as data. EKCO draws the diagram from it and checks transitions
+// against it.
 type Table struct {
 	Name string
-	// Title heads its page in the docs; About says there what identifies its things.
+	// Title is the title of the machine's section in the docs. About is the text there that says what identifies a
+	// thing.
 	Title, About string
 
 	Initial string
-	// Entrances are other states than Initial in which a machine can begin.
+	// Entrances are the ways in which a thing can begin in another state than Initial.
 	Entrances []Entrance
 	Finals    []string
-	// Over are the states of finished things, which may begin again. The state keeps the newest 1,000 of all machines.
+	// Over are the states of finished things. A finished thing can leave such a state again. [State] keeps only the
+	// newest 1,000 finished things of all machines (maxFinished).
 	Over []string
-	// Keep limits how many finished things of this machine are kept, if they are so many that they would displace
-	// others; 0 sets no limit of its own.
+	// Keep limits how many finished things of this machine [State] keeps, for a machine with so many that they would
+	// displace finished things of other machines; 0 means no separate limit.
 	Keep        int
 	Transitions []Transition
-	// OwnFacts says that facts come in event types of the machine's own, so that thing.observed is refused.
+	// OwnFacts is set if the machine has its own event types for facts. EKCO then does not accept thing.observed for
+	// it.
 	OwnFacts bool
-	// Attention has the states in which a thing needs a person if it stays there.
+	// Attention has the states in which a thing needs a person if it stays in the state for too long.
 	Attention map[journal.State]Attention
 }
 
@@ -40,34 +44,35 @@ type Attention struct {
 	Advice string
 }
 
-// Entrance is another way for a machine to begin.
+// Entrance is a way in which a thing begins in state To.
 type Entrance struct {
 	Event, To string
-	// When says, for people, what makes a machine begin so.
+	// When says, for people, when a thing begins like this.
 	When string
 }
 
-// Transition goes from any of From to To when Event happens.
+// Transition leads from each of the states From to the state To. Event is its name.
 type Transition struct {
 	Event string
 	From  []string
 	To    string
-	// When says, for people, what makes the event happen.
+	// When says, for people, when the transition happens.
 	When string
-	// Tells returns the content of the transition's event; nil if the engine does not draft it from the table.
+	// Tells returns the content of the transition's event. It is nil in the table of actions, whose transitions are not
+	// events.
 	Tells func(t *Thing, from journal.State, now time.Time) Telling
 }
 
-// Telling is the content of a transition's event besides the transition itself.
+// Telling is the content of a transition's event, in addition to the states.
 type Telling struct {
 	Reason string
-	// Since is when the new state's durations count from; zero means the event's own time.
+	// Since is when the new state began; zero means the time of the event.
 	Since time.Time
-	// Cause is the event that caused the transition, 0 if there is not just one.
+	// Cause is the event that caused the transition; 0 if no single event did.
 	Cause uint64
 }
 
-// Events of the action machine.
+// The names of the transitions of an action.
 const (
 	actionPlan    = "plan"
 	actionHold    = "hold"
@@ -79,7 +84,7 @@ const (
 	actionEnd     = "end"
 )
 
-// ActionTable returns the machine of an action.
+// ActionTable returns the table of an action.
 func ActionTable() Table {
 	return Table{
 		Name: "action", Title: "An action", Initial: string(Requested), Finals: []string{string(Ended)},
@@ -96,7 +101,7 @@ func ActionTable() Table {
 	}
 }
 
-// Names converts states for a table.
+// Names converts states to strings for a [Table].
 func Names[S ~string](states ...S) []string {
 	out := make([]string, len(states))
 	for i, state := range states {
@@ -105,14 +110,14 @@ func Names[S ~string](states ...S) []string {
 	return out
 }
 
-// checker asks looplab/fsm which state an event enters. It has no callbacks, so asking has no effect.
+// checker checks transitions of a table with looplab/fsm. It uses no callbacks, so a check has no side effect.
 type checker struct {
 	fsm *fsm.FSM
-	// ways has the first transition on the way from one state to another.
+	// ways has, for each state and goal, the first transition on the way to the goal.
 	ways map[way]*Transition
 }
 
-// way is from a machine's state to its goal.
+// way identifies a way by its first state and its goal.
 type way struct{ from, to string }
 
 func newChecker(table Table) checker {
@@ -123,8 +128,8 @@ func newChecker(table Table) checker {
 	return checker{fsm.NewFSM(table.Initial, events, fsm.Callbacks{}), table.ways()}
 }
 
-// ways finds the shortest way between any two states, and keeps its first transition. Of two ways with the same length
-// it takes the one whose transitions come first in the table. A state that cannot be reached has no way.
+// ways returns the first transition on the shortest way between each two states. If two ways have the same length, it
+// uses the one whose transitions come first in the table. There is no entry for a goal that cannot be reached.
 func (t Table) ways() map[way]*Transition {
 	ways := map[way]*Transition{}
 	for _, from := range t.states() {
@@ -166,7 +171,7 @@ func (t Table) all() []string {
 	return slices.Compact(states)
 }
 
-// next returns the state that the event enters, and whether it may happen in from.
+// next returns the state after the transition event from state from, and whether the table allows the transition.
 func (m checker) next(from, event string) (string, bool) {
 	m.fsm.SetState(from)
 	err := m.fsm.Event(context.Background(), event)
@@ -176,15 +181,15 @@ func (m checker) next(from, event string) (string, bool) {
 	return m.fsm.Current(), err == nil
 }
 
-// stepAction changes the action's status if its table allows the event there. If not, it does nothing: a hold on a
-// stalled action does not end the stall, for example.
-func (s *State) stepAction(rec *journal.ActionRecord, event string) {
+// changeStatus changes the action's status if the table of actions allows the transition in that status. If not, it
+// does nothing. For example, a hold does not change the status of a stalled action.
+func (s *State) changeStatus(rec *journal.ActionRecord, event string) {
 	if to, ok := s.cache.action.next(string(rec.Status), event); ok {
 		rec.Status = journal.ActionStatus(to)
 	}
 }
 
-// Tells returns a transition's [Telling] with this reason.
+// Tells returns a function for [Transition.Tells] that returns this reason.
 func Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
 	return func(t *Thing, _ journal.State, _ time.Time) Telling {
 		return Telling{Reason: reason, Cause: t.Newest()}

@@ -9,43 +9,45 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Thing is what a machine manages: a node, for example. The [Key] of its subject identifies it.
+// Thing is an object that a machine manages, for example a node. The [Key] of its subject identifies it.
 //
-// The fields that each decision reads come first, so that they share a cache line.
+// The fields that each decision reads come first, so that they are in the same cache line of the CPU.
 type Thing struct {
 	machine *machine
-	// Data is what its machine keeps of it, in the type that [Machine.New] returns.
+	// Data is the machine's data about the thing, in the type that [Machine.New] returns.
 	Data any `json:"data,omitempty"`
-	// Last is how the last action of each kind ended, as far as that matters.
+	// Last says how the last action of each kind ended, if [Machine.Ended] kept it.
 	Last map[journal.ActionKind]*Ending `json:"last,omitempty"`
-	// State is the last recorded state, Since when its durations count from.
+	// State is the last recorded state. Since is when the state began.
 	State journal.State `json:"state"`
 	Since time.Time     `json:"since"`
 
 	journal.Subject `json:"subject"`
-	// FactsSeq is the event with its last facts, GoneSeq the one that reported its end; 0 means none.
+	// FactsSeq is the event that has the last facts. GoneSeq is the event that reported that the thing no longer
+	// exists. 0 means that there is no such event.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 	GoneSeq  uint64 `json:"gone_seq,omitempty"`
-	// AddedSeq is the event that first observed it, EnteredSeq its last transition; 0 means none.
+	// AddedSeq is the event that first observed the thing. EnteredSeq is the event of the last transition. 0 means that
+	// there is no such event.
 	AddedSeq   uint64 `json:"added_seq,omitempty"`
 	EnteredSeq uint64 `json:"entered_seq,omitempty"`
-	// Failed are its failed attempts, by kind of action.
+	// Failed are the failed attempts about the thing, by kind of action.
 	Failed map[journal.ActionKind]*FailedAttempts `json:"vain,omitempty"`
-	// Contests are the changes that EKCO made to it, by their keys.
+	// Contests records the changes that EKCO made to the thing, by the key of the change.
 	Contests map[string]*Contest `json:"contests,omitempty"`
 }
 
-// Ending is how an action ended.
+// Ending says how and when an action ended.
 type Ending struct {
 	Action  string          `json:"action"`
 	Outcome journal.Outcome `json:"outcome"`
 	Seq     uint64          `json:"seq"`
 	At      time.Time       `json:"at,omitzero"`
-	// FactsSeq is the event that had brought the thing's last facts by then.
+	// FactsSeq is the event that had the thing's last facts when the action ended.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
 
-// Key identifies a subject: by its UID if it has one.
+// Key returns the key of a subject: its UID, or its kind and name if it has no UID.
 func Key(subject journal.Subject) string {
 	if subject.UID != "" {
 		return subject.UID
@@ -56,7 +58,7 @@ func Key(subject journal.Subject) string {
 // Machine returns the name of the thing's machine.
 func (t *Thing) Machine() string { return t.machine.Name() }
 
-// Details returns the machine's lines about the thing, or nil if it is gone or was never seen.
+// Details returns the result of [Machine.Details], or nil if the thing does not exist or was never observed.
 func (t *Thing) Details(w *World) []string {
 	if !t.Exists() {
 		return nil
@@ -64,7 +66,7 @@ func (t *Thing) Details(w *World) []string {
 	return t.machine.Details(t, w)
 }
 
-// Facts returns the machine's facts about it for programs, or nil if it is gone or was never seen.
+// Facts returns the result of [Machine.Facts], or nil if the thing does not exist or was never observed.
 func (t *Thing) Facts() any {
 	if !t.Exists() {
 		return nil
@@ -72,14 +74,15 @@ func (t *Thing) Facts() any {
 	return t.machine.Facts(t)
 }
 
-// Measures passes its metrics to tell, if it exists.
+// Measures calls [Machine.Measures] if the thing exists.
 func (t *Thing) Measures(w *World, tell func(Measure)) {
 	if t.Exists() {
 		t.machine.Measures(t, w, tell)
 	}
 }
 
-// NeedsPerson returns why the thing needs a person now, and what the person can do. Both are empty if it does not.
+// NeedsPerson returns why the thing needs a person now, and what the person can do: from [Machine.NeedsPerson], or from
+// [Table.Attention]. Both are empty if the thing does not need a person.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	if t.Exists() {
 		if reason, advice := t.machine.NeedsPerson(t, now); reason != "" {
@@ -101,27 +104,27 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	return reason, attention.Advice
 }
 
-// Exists reports whether it exists according to the last observation.
+// Exists reports whether the thing was observed and still exists.
 func (t *Thing) Exists() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
-// Newest returns the last event about the thing's facts or its end.
+// Newest returns the last event with facts about the thing, or that reported that it no longer exists.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
 
-// over reports whether the thing is finished.
-func (t *Thing) over() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
+// isFinished reports whether the thing is finished.
+func (t *Thing) isFinished() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
 
 func compareThings(a, b *Thing) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Kind, b.Kind))
 }
 
-// New returns a thing of the machine without adding it to the state.
+// New returns a new thing of the machine. It does not add the thing to the state.
 func (s *State) New(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
 	t := &Thing{Subject: subject, State: state, Since: since, machine: s.cache.machine(machine)}
 	t.Data = t.machine.New(t)
 	return t
 }
 
-// Add adds a thing of the machine.
+// Add adds a new thing of the machine to the state.
 func (s *State) Add(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
 	t := s.New(machine, subject, state, since)
 	key := Key(subject)
@@ -131,13 +134,13 @@ func (s *State) Add(machine string, subject journal.Subject, state journal.State
 	s.Things[key] = t
 	s.cache.index(key, t)
 	s.Changed(machine)
-	if t.over() {
+	if t.isFinished() {
 		s.Finished = append(s.Finished, key)
 	}
 	return t
 }
 
-// Remove forgets a thing.
+// Remove removes a thing from the state.
 func (s *State) Remove(key string) {
 	t := s.Things[key]
 	if t == nil {
@@ -149,22 +152,22 @@ func (s *State) Remove(key string) {
 	s.Changed(t.Machine())
 }
 
-// Named returns the keys of the machine's things with this name, in the order in which they were first seen. Callers
-// must not change it.
+// Named returns the keys of the machine's things with this name, in the order in which they were added. Callers must
+// not change the slice.
 func (s *State) Named(machine, name string) []string { return s.cache.named[thingName{machine, name}] }
 
 // ByName yields the machine's things grouped by name, in no order.
 func (s *State) ByName(machine string) iter.Seq2[string, []*Thing] {
 	return func(yield func(string, []*Thing) bool) {
-		for of, keys := range s.cache.named {
-			if of.machine != machine {
+		for entry, keys := range s.cache.named {
+			if entry.machine != machine {
 				continue
 			}
 			var things []*Thing
 			for _, key := range keys {
 				things = append(things, s.Things[key])
 			}
-			if !yield(of.name, things) {
+			if !yield(entry.name, things) {
 				return
 			}
 		}
@@ -181,29 +184,30 @@ func (s *State) HasOpen(key string) bool {
 	return false
 }
 
-// maxFinished is how many finished things are kept.
+// maxFinished is how many finished things the state keeps at most.
 const maxFinished = 1000
 
-// ForgetFinished drops the oldest finished things above the limit, except those with an open action.
+// ForgetFinished removes the oldest finished things until no more than maxFinished are left. It keeps things with an
+// open action.
 func (s *State) ForgetFinished() {
 	s.forgetOldest(s.Finished, maxFinished)
 }
 
-// forgetFinishedOf does the same for the limit of one machine.
-func (s *State) forgetFinishedOf(m *machine) {
+// forgetFinishedFor removes the oldest finished things of one machine until no more than [Table.Keep] are left.
+func (s *State) forgetFinishedFor(m *machine) {
 	if m.table.Keep == 0 {
 		return
 	}
-	var of []string
+	var keys []string
 	for _, key := range s.Finished {
 		if t := s.Things[key]; t != nil && t.machine == m {
-			of = append(of, key)
+			keys = append(keys, key)
 		}
 	}
-	s.forgetOldest(of, m.table.Keep)
+	s.forgetOldest(keys, m.table.Keep)
 }
 
-// forgetOldest drops the first of the things until no more than keep are left.
+// forgetOldest removes the first of these things until no more than keep are left. It keeps things with an open action.
 func (s *State) forgetOldest(keys []string, keep int) {
 	extra := len(keys) - keep
 	if extra <= 0 {
@@ -217,25 +221,25 @@ func (s *State) forgetOldest(keys []string, keep int) {
 	}
 }
 
-// Enter applies a transition's event to the thing, and reports whether the table allows it.
+// Enter changes the thing's state by the event of a transition, and reports whether the table allows the transition.
 func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bool {
 	s.Changed(t.Machine())
 	to, ok := t.machine.next(string(p.From), p.Event)
-	// The journal may no longer have the transitions before the first one on record.
+	// Retention may have moved out earlier transitions, so the first known one may begin in any state.
 	known := t.State == p.From || t.EnteredSeq == 0
 	if !ok || to != string(p.To) || !known {
 		s.Problem(e, "transition %q from %s to %s is not allowed; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
 		return false
 	}
-	key, was := Key(t.Subject), t.over()
+	key, was := Key(t.Subject), t.isFinished()
 	t.State, t.Since, t.EnteredSeq = p.To, p.Since, e.Seq
 	if t.Since.IsZero() {
 		t.Since = e.Time
 	}
-	switch is := t.over(); {
+	switch is := t.isFinished(); {
 	case is && !was:
 		s.Finished = append(s.Finished, key)
-		s.forgetFinishedOf(t.machine)
+		s.forgetFinishedFor(t.machine)
 		s.ForgetFinished()
 	case was && !is:
 		s.Finished = slices.DeleteFunc(s.Finished, func(other string) bool { return other == key })

@@ -9,19 +9,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Upcoming is an action that EKCO will begin if nothing changes, or that a rule or a setting prevents.
+// Upcoming is an action that EKCO will begin if nothing changes, or that a rule or a setting prevents now.
 type Upcoming struct {
 	Kind    journal.ActionKind `json:"kind"`
 	Subject journal.Subject    `json:"subject"`
-	// Things is how many things a rule about the whole cluster keeps waiting, with the cluster as Subject; else 0.
+	// Things is the number of things that wait because of a rule about the whole cluster. Subject is then the cluster.
+	// In all other entries Things is 0.
 	Things int `json:"things"`
-	// At is when it begins, or may begin at the earliest; zero if unknown.
+	// At is when the action begins, or the earliest time at which it may begin; zero if unknown.
 	At time.Time `json:"at,omitzero"`
-	// Never means that EKCO does not begin it automatically, whatever happens to the thing.
+	// Never is set if EKCO will not begin the action automatically with its present settings.
 	Never bool `json:"never"`
-	// Rule is the rule of policy that refuses it now and, as far as EKCO knows, still will at At; "" if none does.
+	// Rule is the rule of policy that refuses the action now and, as far as EKCO knows, will still refuse it when it is
+	// due; "" if there is no such rule.
 	Rule string `json:"rule"`
-	// Why tells people what it waits for, or why it never begins.
+	// Why says what the action waits for, or why it never begins.
 	Why string `json:"why"`
 }
 
@@ -38,47 +40,48 @@ func (u Upcoming) MarshalJSON() ([]byte, error) {
 	return json.Marshal(with)
 }
 
-// Foresee returns what EKCO will begin according to the present state, the earliest first, and last what has no known
-// time. It leaves out what EKCO begins right now. It changes nothing.
+// Foresee returns the actions that EKCO will begin according to the present state, sorted by time. Entries without a
+// known time come last. It leaves out actions that Decide requests now. It changes nothing.
 func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	if p.Passive {
 		return nil
 	}
 	f := newForecast(s, p, now)
 	for _, t := range s.Things {
-		f.look(t)
+		f.addThing(t)
 	}
 	slices.SortFunc(f.upcoming, compareUpcoming)
 	return f.upcoming
 }
 
-// ForeseeThing is [Foresee] for one thing. It reports rules about the whole cluster for this thing alone.
+// ForeseeThing is [Foresee] for one thing. Foresee has only one entry for all things that wait because of a rule about
+// the whole cluster. ForeseeThing has an entry for the thing itself.
 func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []Upcoming {
 	t := s.Things[Key(subject)]
 	if t == nil || p.Passive {
 		return nil
 	}
 	f := newForecast(s, p, now)
-	f.alone = true
-	f.look(t)
+	f.isSingleThing = true
+	f.addThing(t)
 	slices.SortFunc(f.upcoming, compareUpcoming)
 	return f.upcoming
 }
 
 func newForecast(s *State, p Policy, now time.Time) *forecast {
-	f := &forecast{round: &round{World: Look(s, p, now)}, ofCluster: map[clusterKey]int{}}
-	f.wanted = map[refusalKey]wanted{}
+	f := &forecast{round: &round{World: Look(s, p, now)}, clusterEntries: map[clusterKey]int{}}
+	f.newRefusals = map[refusalKey]roundRefusal{}
 	return f
 }
 
-// look adds the upcoming actions of a thing.
-func (f *forecast) look(t *Thing) {
-	t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
+// addThing adds the upcoming actions of a thing.
+func (f *forecast) addThing(t *Thing) {
+	t.machine.Wants(t, f.World, func(want Want) { f.addWant(t, want) })
 	t.machine.Foresee(t, f.World, func(u Upcoming) {
 		u.Subject = t.Subject
 		if kind := f.kind(u.Kind); kind != nil && !u.Never {
 			f.change = nil
-			f.judge(t, kind, u)
+			f.addIfWaiting(t, kind, u)
 			return
 		}
 		f.upcoming = append(f.upcoming, u)
@@ -90,33 +93,35 @@ type clusterKey struct {
 	rule string
 }
 
+// forecast has the data of one call of Foresee or ForeseeThing.
 type forecast struct {
 	*round
 	upcoming []Upcoming
-	// ofCluster is the index in upcoming of the entry for each rule about the whole cluster.
-	ofCluster map[clusterKey]int
-	// alone: the forecast is for one thing, so nothing is counted together.
-	alone bool
+	// clusterEntries has the index in upcoming of the entry for each rule about the whole cluster and kind of action.
+	clusterEntries map[clusterKey]int
+	// isSingleThing is set if the forecast is for one thing, so that entries are not combined.
+	isSingleThing bool
 }
 
-func (f *forecast) add(t *Thing, want Want) {
+func (f *forecast) addWant(t *Thing, want Want) {
 	kind := f.kind(want.Kind)
 	if kind == nil {
-		return // refused and reported as a bug
+		return // Decide refuses the kind, and reports it as a defect
 	}
 	f.change = want.Change
-	f.judge(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
+	f.addIfWaiting(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
 }
 
-// judge adds what is due at u.At, with the rule that refuses it.
-func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
-	rule := f.against(t, kind, u.At)
+// addIfWaiting adds an entry for an action that is due at u.At, with the rule that refuses it. It adds no entry if the
+// action is due and no rule refuses it.
+func (f *forecast) addIfWaiting(t *Thing, kind *ActionKind, u Upcoming) {
+	rule := f.blockingRule(t, kind, u.At)
 	switch {
 	case rule == nil && !f.Now.Before(u.At):
 		return
 	case rule == nil:
-	case rule.Cluster && !f.alone:
-		f.waitsForCluster(rule, t, kind)
+	case rule.Cluster && !f.isSingleThing:
+		f.addToClusterEntry(rule, t, kind)
 		return
 	default:
 		u.Rule, u.Why, u.At = rule.Name, rule.why(f.World, t, kind), f.until(rule, t, kind)
@@ -124,26 +129,26 @@ func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
 	f.upcoming = append(f.upcoming, u)
 }
 
-// waitsForCluster counts together the things that the rule keeps waiting: they may be thousands, and the rule gives all
-// of them the same reason.
-func (f *forecast) waitsForCluster(rule *Rule, t *Thing, kind *ActionKind) {
+// addToClusterEntry adds the thing to the entry of the rule. There is one entry for all things, because thousands of
+// things may wait for the same reason.
+func (f *forecast) addToClusterEntry(rule *Rule, t *Thing, kind *ActionKind) {
 	key := clusterKey{kind.Name, rule.Name}
-	if known, ok := f.ofCluster[key]; ok {
+	if known, ok := f.clusterEntries[key]; ok {
 		f.upcoming[known].Things++
 		return
 	}
-	f.ofCluster[key] = len(f.upcoming)
+	f.clusterEntries[key] = len(f.upcoming)
 	f.upcoming = append(f.upcoming, Upcoming{
 		Kind: kind.Name, Subject: journal.ClusterSubject, Things: 1, At: f.until(rule, t, kind), Rule: rule.Name, Why: rule.why(f.World, t, kind),
 	})
 }
 
-// against returns the first rule that refuses now and will not stop refusing before the action is due.
-func (f *forecast) against(t *Thing, kind *ActionKind, due time.Time) *Rule {
+// blockingRule returns the first rule that refuses the action now and will still refuse it when it is due, or nil.
+func (f *forecast) blockingRule(t *Thing, kind *ActionKind, due time.Time) *Rule {
 	rules := f.rulesOf(kind)
 	for i := range rules {
 		rule := &rules[i]
-		if !rule.against(f.World, t, kind) {
+		if !rule.refusesThing(f.World, t, kind) {
 			continue
 		}
 		if until := f.until(rule.Rule, t, kind); until.IsZero() || until.After(due) {
@@ -153,7 +158,7 @@ func (f *forecast) against(t *Thing, kind *ActionKind, due time.Time) *Rule {
 	return nil
 }
 
-// until returns when the rule stops refusing without any other event, or zero if unknown.
+// until returns when the rule stops refusing if there is no new event, or zero if unknown.
 func (f *forecast) until(rule *Rule, t *Thing, kind *ActionKind) time.Time {
 	if rule.Until == nil {
 		return time.Time{}

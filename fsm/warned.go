@@ -2,8 +2,8 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// Warned drafts the warnings that the same person has not seen for the open action before. A person who requests an
-// open action again has seen some.
+// Warned returns the drafts for warnings that the open action does not already have with the same actor. It may have
+// some if a person requests the same action twice.
 func (s *State) Warned(subject journal.Subject, action, actor string, warnings []journal.ActionWarned) []journal.Draft {
 	var open journal.ActionRecord
 	if rec := s.Actions[action]; rec != nil {

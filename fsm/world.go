@@ -6,45 +6,47 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// World is the state, policy and time that machines and rules judge by. It must not be changed.
+// World has the state, the policy and the time that machines and rules use for decisions. They must not change it.
 type World struct {
 	*State
 	Policy Policy
 	Now    time.Time
-	// policyOf caches the last machine's policy.
+	// policyOf caches the last result of PolicyOf.
 	policyOf struct {
 		machine string
 		policy  any
 	}
-	// change is the change of the want or action in question, or nil.
+	// change is the change that the action makes which the rules check now, or nil.
 	change *journal.Change
-	// open are the open actions about each thing.
+	// open has the open actions about each thing.
 	open map[*Thing][]*journal.ActionRecord
-	// first is the earliest open action of each kind of which one runs at a time. It leaves out those that block no
-	// other: deferred ones, and stalled ones if [ActionKind.StalledYields] is set.
+	// first has the earliest open action of each kind that obeys RuleOneAtATime. It leaves out actions that block no
+	// other action: deferred actions, and stalled actions if [ActionKind.StalledYields] is set.
 	first map[journal.ActionKind]*journal.ActionRecord
 }
 
-// glance is [Look] without the open actions. Its cost does not depend on their number.
-func glance(s *State, p Policy, now time.Time) *World { return &World{State: s, Policy: p, Now: now} }
+// lookWithoutActions is [Look] without the open actions, so it does not become slower with their number.
+func lookWithoutActions(s *State, p Policy, now time.Time) *World {
+	return &World{State: s, Policy: p, Now: now}
+}
 
-// Look returns the world of this state, policy and time.
+// Look returns the world for a state, a policy and a time.
 func Look(s *State, p Policy, now time.Time) *World {
-	w := glance(s, p, now)
+	w := lookWithoutActions(s, p, now)
 	w.open = map[*Thing][]*journal.ActionRecord{}
 	w.first = map[journal.ActionKind]*journal.ActionRecord{}
 	for _, rec := range s.Actions {
 		if t := s.Things[Key(rec.Subject)]; t != nil {
 			w.open[t] = append(w.open[t], rec)
 		}
-		w.wait(rec)
+		w.noteFirst(rec)
 	}
 	return w
 }
 
-// wait notes the action if others of its kind must wait for it.
-func (w *World) wait(rec *journal.ActionRecord) {
-	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.yields(rec) {
+// noteFirst adds the action to first, if other actions of its kind must wait for it.
+func (w *World) noteFirst(rec *journal.ActionRecord) {
+	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.letsOthersBegin(rec) {
 		return
 	}
 	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {
@@ -52,13 +54,13 @@ func (w *World) wait(rec *journal.ActionRecord) {
 	}
 }
 
-// yields reports whether the action has stalled and its kind lets others begin. While a step is open, it may still
-// change something.
-func (w *World) yields(rec *journal.ActionRecord) bool {
+// letsOthersBegin reports whether the action has stalled and lets other actions of its kind begin. It does not while a
+// step is open, because the step may still change something.
+func (w *World) letsOthersBegin(rec *journal.ActionRecord) bool {
 	return rec.Stalled != nil && w.Kind(rec.Kind).StalledYields && !hasOpenStep(rec)
 }
 
-// PolicyOf returns the machine's own policy, or nil.
+// PolicyOf returns the settings of a machine from [Policy.Of], or nil.
 func (w *World) PolicyOf(machine string) any {
 	if w.policyOf.machine != machine {
 		w.policyOf.machine, w.policyOf.policy = machine, w.Policy.Of[machine]
@@ -69,8 +71,8 @@ func (w *World) PolicyOf(machine string) any {
 // Open returns the open actions about a thing, in no order.
 func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[t] }
 
-// pause returns the pause in force with this key ("" for everything). One that has expired is not in force, even if its
-// end is not recorded yet.
+// pause returns the pause with this key ("" for everything), if it is in force. An expired pause is not in force, even
+// if no event has ended it yet.
 func (w *World) pause(key string) (PauseState, bool) {
 	pause, ok := w.Pauses[key]
 	if !ok || pauseOver(pause, w.Now) {
@@ -79,23 +81,23 @@ func (w *World) pause(key string) (PauseState, bool) {
 	return pause, true
 }
 
-// pauseOf returns the subject's own pause in force.
-func (w *World) pauseOf(subject journal.Subject) (PauseState, bool) {
+// pauseFor returns the pause of the subject itself, if there is one in force.
+func (w *World) pauseFor(subject journal.Subject) (PauseState, bool) {
 	if len(w.Pauses) == 0 {
-		return PauseState{}, false // fast for thousands of things
+		return PauseState{}, false // saves time, because there may be thousands of things
 	}
 	return w.pause(PauseKey(subject))
 }
 
-// Paused reports whether a person paused the subject itself.
+// Paused reports whether a person paused the subject itself, and not everything.
 func (w *World) Paused(subject journal.Subject) bool {
-	_, paused := w.pauseOf(subject)
+	_, paused := w.pauseFor(subject)
 	return paused
 }
 
 func pauseOver(p PauseState, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// settledAt returns when the settling period ends; zero if no operator observes.
+// settledAt returns when the settling period ends; zero if no operator observes the cluster.
 func (w *World) settledAt() time.Time {
 	if w.API.SettlingFrom.IsZero() {
 		return time.Time{}

@@ -9,7 +9,7 @@ import (
 // ActionKind names what an action does.
 type ActionKind string
 
-// The kinds of action.
+// The kinds of action on nodes. The files of the other capabilities define theirs.
 const (
 	ActionClearNode ActionKind = "clear-node"
 	ActionPurgeNode ActionKind = "purge-node"
@@ -21,13 +21,13 @@ type ActionRequested struct {
 	Kind ActionKind `json:"kind"`
 	// Reason says why, for people.
 	Reason string `json:"reason"`
-	// Force lets a manual action continue past preflights that can be forced.
+	// Force makes a manual action continue although a preflight fails, if a person may override that preflight.
 	Force bool `json:"force,omitempty"`
 	// Manual is set if a person requested it.
 	Manual bool `json:"manual,omitempty"`
-	// DryRun is set if steps are recorded without their effects.
+	// DryRun is set if EKCO only records the steps, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Input is what planning needs, in the kind's own type or as a [json.RawMessage] of it; nil if it needs nothing.
+	// Input is the input of the planning, in the kind's own type or as a [json.RawMessage]; nil if there is none.
 	// [InputOf] reads it.
 	Input any `json:"input,omitempty"`
 	// Change is the change that the action makes, if another program may undo it.
@@ -36,16 +36,17 @@ type ActionRequested struct {
 
 // Change is a value that EKCO changes.
 type Change struct {
-	// Key identifies one change of a thing, whatever the other fields say.
+	// Key identifies the change of a thing. Two changes with the same Key are the same one, even if other fields
+	// differ.
 	Key string `json:"key"`
 	// Field names the changed field, From and To its values, for people.
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
-	// Parts are the parts of the change, if another program may undo some of them and the parts may differ each time:
-	// each counts separately then.
+	// Parts are the parts of the change, if another program may undo only some of them. EKCO then counts separately
+	// for each part how often it was undone.
 	Parts []string `json:"parts,omitempty"`
-	// Pauses is how often EKCO has paused because another program keeps undoing it.
+	// Pauses is how often EKCO has waited before it repeated the change, because another program keeps undoing it.
 	Pauses int `json:"pauses,omitempty"`
 }
 
@@ -64,48 +65,46 @@ type ActionRefused struct {
 	Reason string     `json:"reason"`
 }
 
-// Plan fixes what an action does, with every fact it needs to finish: it never reads them later from an object that
-// it destroys.
+// Plan fixes what an action does. It has every fact that the action needs to finish, because the action may destroy
+// the objects from which the facts were read.
 type Plan struct {
 	// Facts are the captured facts, in the shape the action kind defines.
 	Facts json.RawMessage `json:"facts,omitempty"`
 	Steps []PlannedStep   `json:"steps"`
-	// Undo are the steps that undo others if the action is cancelled before its point of no return; see
+	// Undo has the steps that undo other steps. They run if the action is cancelled before its point of no return; see
 	// [ActionRecord.ToUndo].
 	Undo []PlannedStep `json:"undo,omitempty"`
 }
 
 // PlannedStep is one step of a plan.
 type PlannedStep struct {
-	// ID is unique in the plan, for example "delete-node" or
-	// "delete-pod default/web-0".
+	// ID is unique in the plan, for example "delete-node" or "delete-pod default/web-0".
 	ID string `json:"id"`
-	// Does is the kind of step, which selects its code.
+	// Does is the kind of step. It selects the code that runs.
 	Does string `json:"does"`
-	// Input is the input of the step, in the type of its kind.
+	// Input is the input of the step, in the type that its kind defines.
 	Input json.RawMessage `json:"input,omitempty"`
 	// After lists the ids of the steps that must be done first. Independent steps may run at the same time.
 	After []string `json:"after,omitempty"`
-	// Preflights run before the step, also before a retry.
+	// Preflights are the checks that run before each attempt of the step.
 	Preflights []string `json:"preflights,omitempty"`
 	// Irreversible marks the point of no return: once such a step has started, the action cannot be cancelled.
 	Irreversible bool `json:"irreversible,omitempty"`
 	// Timeout limits one attempt.
 	Timeout Duration `json:"timeout"`
-	// Tries is how many failed attempts stall the action; zero means the configured number. An attempt that did not
-	// begin does not stall it.
+	// Tries is how many failed attempts stall the action; zero means the configured number. The configured number also
+	// applies if the last attempt could not begin, for example because the API server did not answer.
 	Tries int `json:"tries,omitempty"`
 	// MayWaitFor names the preflight that the step may wait for without limit; see [ActionRecord.Deferred].
 	MayWaitFor string `json:"may_wait_for,omitempty"`
 	// Undoes is the id of the step that this one undoes. Only steps in [Plan.Undo] have it.
 	Undoes string `json:"undoes,omitempty"`
-	// MayAlsoWaitFor are further such preflights.
+	// MayAlsoWaitFor names further preflights for which the step may wait without limit.
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
-	// Domains are locks that the step holds while it runs: no step of another action runs with one of them at the
-	// same time.
+	// Domains are locks that the step holds while it runs: until then, no step of another action can have one of them.
 	Domains []string `json:"domains,omitempty"`
-	// KeepsDomains makes it hold the locks between a failed attempt and the next, until it is verified, for at most
-	// Timeout without a break.
+	// KeepsDomains makes the step hold its locks also between its attempts, until it is verified, but for at most
+	// Timeout.
 	KeepsDomains bool `json:"keeps_domains,omitempty"`
 }
 
@@ -114,7 +113,7 @@ func (s PlannedStep) MayWait(preflight string) bool {
 	return preflight != "" && (preflight == s.MayWaitFor || slices.Contains(s.MayAlsoWaitFor, preflight))
 }
 
-// ActionPlanned carries the plan.
+// ActionPlanned records the plan of an action.
 type ActionPlanned struct {
 	Plan Plan `json:"plan"`
 }
@@ -124,7 +123,7 @@ type ActionAdopted struct {
 	Record ActionRecord `json:"record"`
 	// JournalID is the journal whose mirror had the action.
 	JournalID string `json:"journal_id"`
-	// Continues is set if the record continues the one in this journal, and replaces it.
+	// Continues is set if this journal already has the action. Record is newer, and replaces the record here.
 	Continues bool `json:"continues,omitempty"`
 }
 
@@ -132,33 +131,33 @@ type ActionAdopted struct {
 type ActionWarned struct {
 	Preflight string `json:"preflight"`
 	Warning   string `json:"warning"`
-	// Key identifies the warning. An answer applies to every warning of the preflight with this key. It is empty for
-	// a preflight with only one warning, and in events of earlier versions.
+	// Key identifies the warning. A person's answer applies to every warning of the preflight with this key. The key is
+	// empty for a preflight with only one warning, and in events of earlier versions.
 	Key string `json:"key,omitempty"`
-	// Answer is "yes" (asked on a terminal), "--yes", "--force", "no terminal" or
-	// [AnswerAutomatic].
+	// Answer is "yes" (asked on a terminal), "--yes", "--force", "no terminal" or [AnswerAutomatic].
 	Answer string `json:"answer"`
 }
 
-// AnswerAutomatic is the answer if no person is asked: EKCO continues for the reason in the warning.
+// AnswerAutomatic is the answer if EKCO continues without asking a person. The warning has the reason.
 const AnswerAutomatic = "automatic"
 
-// ActionHeld says why an action waits. EKCO retries it automatically.
+// ActionHeld says why an action waits. EKCO tries again automatically.
 type ActionHeld struct {
-	// Preflight is the one that holds it.
+	// Preflight is the name of the preflight that holds the action.
 	Preflight string `json:"preflight"`
 	// Step is the step that waits.
 	Step   string `json:"step,omitempty"`
 	Reason string `json:"reason"`
-	// Key names what the reason is about, like that of [ActionWarned].
+	// Key identifies the reason, like the key of [ActionWarned].
 	Key string `json:"key,omitempty"`
-	// List is set where the reason is a list that the key is of: a force must name that key.
+	// List is set if the reason is a list, and Key identifies its content. A person must give the Key to override the
+	// hold, so that a person overrides only a list that they have read.
 	List bool `json:"list,omitempty"`
-	// NeedsPersonAfter is how long it may last before it needs a person; with zero it never does.
+	// NeedsPersonAfter is how long the hold may last before EKCO reports that it needs a person; zero means never.
 	NeedsPersonAfter Duration `json:"needs_person_after,omitempty"`
 }
 
-// ListKey is the key of the list that holds, empty where none does.
+// ListKey returns the key of the list for which the action waits, or "" if the reason of the hold is not a list.
 func (h ActionHeld) ListKey() string {
 	if h.List {
 		return h.Key
@@ -166,8 +165,8 @@ func (h ActionHeld) ListKey() string {
 	return ""
 }
 
-// HoldNextAttempt is the hold of a step that is to be tried for as long as it takes, and whose
-// attempts were in vain so far. It lasts while the step is tried again.
+// HoldNextAttempt is the Preflight in the hold of a step whose attempts failed and that EKCO retries without limit. The
+// hold stays while further attempts run.
 const HoldNextAttempt = "NextAttempt"
 
 // ActionReleased ends a hold.
@@ -176,29 +175,29 @@ type ActionReleased struct {
 	Step      string `json:"step,omitempty"`
 }
 
-// ActionLeft says that another owner now has something that the action was to remove. The action never removes it,
-// even if it changes again.
+// ActionLeft says that the action will not remove an object as planned, because the object now has another owner. The
+// decision is final, even if the owner changes again.
 type ActionLeft struct {
-	// What names the thing, such as "osd.12".
+	// What names the object, for example "osd.12".
 	What string `json:"what"`
 	// Reason says who the owner is, and how EKCO knows.
 	Reason string `json:"reason"`
 }
 
-// StepStarted is the intent: it is on disk before the effect begins.
+// StepStarted says that an attempt of a step begins. It is on disk before the attempt changes anything.
 type StepStarted struct {
 	Step    string `json:"step"`
 	Attempt int    `json:"attempt"`
 }
 
-// StepNoted records what a running step must know after an interruption, for example its progress. They are its
-// outputs until it ends.
+// StepNoted records what a running step needs after an interruption, for example its progress. These are the outputs of
+// the step until it ends.
 type StepNoted struct {
 	Step    string          `json:"step"`
 	Attempt int             `json:"attempt"`
 	Outputs json.RawMessage `json:"outputs"`
-	// Progress is set if the step is further than ever before: then earlier failures no longer count against its
-	// budget.
+	// Progress is set if the step got further than in all attempts before. Earlier failures then no longer count
+	// against its retry budget.
 	Progress bool `json:"progress,omitempty"`
 }
 
@@ -208,9 +207,9 @@ type StepDone struct {
 	Attempt int    `json:"attempt"`
 	// Outputs are results for later steps and people.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// AlreadyDone is set if the effect was there before this attempt.
+	// AlreadyDone is set if the effect had happened before this attempt.
 	AlreadyDone bool `json:"already_done,omitempty"`
-	// DryRun is set if there was no effect to verify.
+	// DryRun is set if the step ran in a dry run, which changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
@@ -221,15 +220,14 @@ type StepFailed struct {
 	Error   string `json:"error"`
 	// NextTry is the time of the next attempt; zero if the retry budget is used up.
 	NextTry time.Time `json:"next_try,omitzero"`
-	// Outputs are the results so far, for a step about many objects. Nil keeps those of an earlier attempt.
+	// Outputs are the results so far, for a step about many objects. Nil keeps the outputs of the attempt before.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// Waits is set if the attempt did all it could, and the rest must wait for something. It does not count against
-	// the budget.
+	// Waits is set if the attempt did all that was possible and the rest must wait. It does not count as a failure.
 	Waits bool `json:"waits,omitempty"`
 	// Again names an earlier step that must run again before this one can continue.
 	Again string `json:"again,omitempty"`
-	// CutShort is set if the attempt did not fail: its action was cancelled, or is no longer needed. Earlier versions
-	// do not set it.
+	// CutShort is set if EKCO ended the attempt, because the action was cancelled or is no longer needed. Earlier
+	// versions do not set it.
 	CutShort bool `json:"cut_short,omitempty"`
 	// Worse is set if the attempt left its node in a worse state: for example, a component that it restarted does not
 	// run. Earlier versions do not set it.
@@ -242,24 +240,23 @@ type ActionStalled struct {
 	Reason string `json:"reason"`
 }
 
-// ActionRetried gives a stalled or held action a new budget, at once.
+// ActionRetried gives a stalled or held action a new retry budget. The next attempt is due at once.
 type ActionRetried struct {
 	Reason string `json:"reason,omitempty"`
-	// Force also goes past what holds the action just then, as far as that may be forced;
-	// see [ActionRecord.Forced].
+	// Force also overrides the present holds of the action, if they can be forced; see [ActionRecord.Forced].
 	Force bool `json:"force,omitempty"`
-	// List is the key of the list that a person read, where a list holds the action.
+	// List is the key of the list that the person has read, if a list holds the action.
 	List string `json:"list,omitempty"`
 }
 
-// ActionJoined says that a person requested an open action that another actor requested before. It sets
+// ActionJoined says that a person requested an action which was already open at the request of another actor. It sets
 // [ActionRecord.Joined].
 type ActionJoined struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ActionCancelling requests an action to stop, and to undo its changes as planned. It has no effect past the action's
-// point of no return.
+// ActionCancelling requests that an action stops, and undoes its changes as planned. It has no effect after the
+// action's point of no return.
 type ActionCancelling struct {
 	Reason string `json:"reason"`
 }
@@ -271,14 +268,14 @@ type Outcome string
 const (
 	// OutcomeDone: the effect of every step was verified.
 	OutcomeDone Outcome = "done"
-	// OutcomePartial: all steps have ended, and the reason says what is not done.
+	// OutcomePartial: all steps have ended, but some of the work is not done. The reason says what.
 	OutcomePartial Outcome = "partial"
 	// OutcomeCancelled: it stopped before its point of no return on request.
 	OutcomeCancelled Outcome = "cancelled"
 	// OutcomeAbandoned: it stopped before its point of no return because it is no longer needed, for example since
 	// the node answers again.
 	OutcomeAbandoned Outcome = "abandoned"
-	// OutcomeDryRun: every step was recorded without an effect.
+	// OutcomeDryRun: it was a dry run. All steps were recorded, and nothing was changed.
 	OutcomeDryRun Outcome = "dry-run"
 	// OutcomeSuperseded: another EKCO finished it with another journal.
 	OutcomeSuperseded Outcome = "superseded"
@@ -290,10 +287,11 @@ type ActionEnded struct {
 	Reason  string  `json:"reason,omitempty"`
 }
 
-// ActionStatus is a state of the action machine; package fsm defines its transitions.
+// ActionStatus is a state of the action machine; package fsm defines the transitions between these states.
 type ActionStatus string
 
-// ActionRecord is the folded state of one action. EKCO resumes an action from it, and the mirror has it.
+// ActionRecord is the state of one action after all its events. EKCO resumes the action from it, and writes it to the
+// mirror.
 type ActionRecord struct {
 	ID      string       `json:"id"`
 	Kind    ActionKind   `json:"kind"`
@@ -312,21 +310,22 @@ type ActionRecord struct {
 	// HeldSince is when the present preflight of each hold began to hold, even if its reason has changed since.
 	// Records of earlier versions lack some.
 	HeldSince map[string]time.Time `json:"held_since,omitempty"`
-	// Left says why the action leaves things that the plan would remove, by name.
+	// Left gives the reason of each [ActionLeft], by the object's name.
 	Left map[string]string `json:"left,omitempty"`
-	// Joined is set once a person requested what EKCO had begun automatically: then policy warns and does not hold.
+	// Joined is set once a person requested the action after another actor had. Policy then treats it like the action
+	// of a person; see [ActionRecord.ByPerson].
 	Joined bool `json:"joined,omitempty"`
 	// Stalled is set while the retry budget is used up.
 	Stalled *ActionStalled `json:"stalled,omitempty"`
-	// StalledAt is the time of that, if known.
+	// StalledAt is when the action stalled; zero if unknown.
 	StalledAt time.Time `json:"stalled_at,omitzero"`
-	// Cancelling is set once the action was requested to stop, by a person or because the node answers again.
-	// CancellingBy is the actor; empty in records of earlier versions.
+	// Cancelling is set once a person or EKCO requested that the action stops. CancellingBy is the actor of that
+	// request; empty in records of earlier versions.
 	Cancelling   *ActionCancelling `json:"cancelling,omitempty"`
 	CancellingBy string            `json:"cancelling_by,omitempty"`
-	// Warned are the recorded warnings with an answer, newest last, at most 32.
+	// Warned are the recorded warnings, newest last, at most 32.
 	Warned []Warning `json:"warned,omitempty"`
-	// Forced are the holds that a person overrode after seeing them.
+	// Forced are the holds that a person overrode with a forced retry.
 	Forced []Forced `json:"forced,omitempty"`
 	// PastNoReturn is set once an irreversible step has started.
 	PastNoReturn bool `json:"past_no_return,omitempty"`
@@ -342,34 +341,35 @@ type ActionRecord struct {
 // StepRecord is the progress of one step.
 type StepRecord struct {
 	Attempts int `json:"attempts"`
-	// Failures count against the retry budget; action.retried resets them.
+	// Failures is the number of failed attempts that count against the retry budget; action.retried sets it to zero.
 	Failures  int             `json:"failures,omitempty"`
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	DoneAt    time.Time       `json:"done_at,omitzero"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
 	LastError string          `json:"last_error,omitempty"`
 	NextTry   time.Time       `json:"next_try,omitzero"`
-	// Open is set between step.started and step.done or step.failed: the effect may have happened.
+	// Open is set between step.started and step.done or step.failed. During that time the step may have changed
+	// something.
 	Open bool `json:"open,omitempty"`
-	// Worse is set after an attempt left the node in a worse state, until the step is done: later failures do not
-	// reset it. WorseError is the error of that attempt.
+	// Worse is set if an attempt left the node in a worse state. It stays set until the step is done, also if later
+	// attempts fail. WorseError is the error of the last attempt that made it worse.
 	Worse      bool   `json:"worse,omitempty"`
 	WorseError string `json:"worse_error,omitempty"`
-	// KeptFrom is since when a step keeps its locks; see [PlannedStep.KeepsDomains].
+	// KeptFrom is the start of the time for which the step keeps its locks; see [PlannedStep.KeepsDomains].
 	KeptFrom time.Time `json:"kept_from,omitzero"`
 }
 
-// Warning is a recorded warning with an answer.
+// Warning is a recorded [ActionWarned].
 type Warning struct {
 	Preflight string `json:"preflight"`
 	Key       string `json:"key,omitempty"`
 	Text      string `json:"text"`
-	// Actor answered it, at the time At.
+	// Actor is the person or program that got the warning, At the time.
 	Actor string    `json:"actor"`
 	At    time.Time `json:"at,omitzero"`
 }
 
-// Forced is an overridden hold. It counts only if its preflight can be forced, which most cannot.
+// Forced is a hold that a person overrode. It has an effect only for the few preflights that a person may override.
 type Forced struct {
 	Preflight string `json:"preflight"`
 	Key       string `json:"key,omitempty"`
@@ -380,7 +380,7 @@ func (r ActionRecord) HasForced(preflight, key string) bool {
 	return slices.Contains(r.Forced, Forced{preflight, key})
 }
 
-// repeats reports whether both are the same warning to the same actor, at any time.
+// repeats reports whether both are the same warning to the same actor. It ignores the time.
 func (w Warning) repeats(other Warning) bool {
 	w.At = other.At
 	return w == other
@@ -391,11 +391,12 @@ func (r ActionRecord) HasWarned(actor string, p ActionWarned) bool {
 	return slices.ContainsFunc(r.Warned, Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: actor}.repeats)
 }
 
-// ByPerson reports whether a person requested the action: policy that stops automatic actions only warns then.
+// ByPerson reports whether a person requested or joined the action. Rules that hold automatic actions only warn about
+// such an action.
 func (r ActionRecord) ByPerson() bool { return r.Request.Manual || r.Joined }
 
-// Deferred returns a hold and true if only steps are left that may wait without limit, and they do wait. Such an
-// action blocks no other, and continues automatically.
+// Deferred reports whether all remaining steps may wait without limit and at least one of them waits, and returns the
+// hold of such a step. The action then blocks no other action, and continues automatically.
 func (r ActionRecord) Deferred() (ActionHeld, bool) {
 	if !r.PastNoReturn || r.Stalled != nil || r.Cancelling != nil || r.Unreadable != "" || len(r.Holds) == 0 {
 		return ActionHeld{}, false
@@ -420,10 +421,10 @@ func (s StepRecord) Done() bool { return !s.DoneAt.IsZero() }
 // Duration is a time.Duration whose JSON form is a string like "1m30s".
 type Duration time.Duration
 
-// MarshalText writes the duration as time.Duration does.
+// MarshalText returns the text of [time.Duration.String].
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads a text in the format of [time.ParseDuration].
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Carried is the state in the mirror that decisions need besides open actions.
+// Carried is the part of the mirror that decisions depend on, in addition to the open actions.
 type Carried struct {
-	// Seq is the last event that this state and the open actions next to it include.
+	// Seq is the number of the last event that is included in this state and in the mirror's open actions.
 	Seq uint64 `json:"seq,omitempty"`
-	// Pauses are the pauses in force, by their subject; nil if the mirror is of a version without them.
+	// Pauses are the pauses in force, by their subject; nil if an EKCO wrote the mirror that did not store pauses.
 	Pauses map[string]Pause `json:"pauses"`
 	// EndedAt is when the last action of each kind that has a cooldown ended.
 	EndedAt map[ActionKind]time.Time `json:"ended_at,omitempty"`
-	// Contests are EKCO's changes that another program undid, by thing, in the type that package fsm defines.
+	// Contests are the changes that EKCO made and another program may undo, by thing. Package fsm defines their type.
 	Contests map[string]json.RawMessage `json:"contests,omitempty"`
 }
 
-// Pause is an administrator's order to start no actions.
+// Pause is an administrator's command that EKCO starts no actions automatically.
 type Pause struct {
 	Reason string    `json:"reason"`
 	By     string    `json:"by"`

@@ -37,7 +37,7 @@ const (
 	TypePodTerminating Type = "pod.terminating"
 	TypePodGone        Type = "pod.gone"
 
-	// What is left of a node that EKCO never saw.
+	// What is left in the cluster of a node that EKCO never saw.
 	TypeNodeTraced Type = "node.traced"
 
 	// Facts about things whose machine has no event type of its own.
@@ -72,7 +72,7 @@ const (
 	TypeActionEnded      Type = "action.ended"
 )
 
-// Payload is the body of an event. Every payload type belongs to one event type and has its own version.
+// Payload is the content of an event. Each payload type belongs to one event type, and has a version.
 type Payload interface {
 	eventType() Type
 	eventVersion() int
@@ -98,7 +98,7 @@ type CatalogEntry struct {
 	New func() Payload
 }
 
-func entry[P any, PP interface {
+func newEntry[P any, PP interface {
 	*P
 	Payload
 }](meaning string) CatalogEntry {
@@ -113,50 +113,50 @@ func entry[P any, PP interface {
 func Catalog() []CatalogEntry { return slices.Clone(catalog) }
 
 var catalog = []CatalogEntry{
-	entry[JournalCreated]("a new, empty journal was created"),
-	entry[JournalSalvaged]("EKCO renamed a damaged journal and copied its readable prefix; safe mode begins"),
-	entry[JournalOutdated]("the mirror has newer events of this journal than the file; safe mode begins"),
-	entry[JournalAdopted]("EKCO took over what a mirror had and this journal lacked"),
-	entry[JournalReplaced]("EKCO renamed a file that is not this cluster's journal, and created this journal in its place"),
-	entry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
-	entry[JournalExported]("old events were moved into a compressed export next to the journal"),
-	entry[JournalPruned]("an old export or damaged file next to the journal is about to be removed"),
-	entry[JournalImported]("events of an export were written into this journal"),
-	entry[OperatorStarted]("the operator began to observe"),
-	entry[OperatorStopped]("the operator stopped on request"),
-	entry[ClockJumped]("the clock of EKCO's machine was set, or the machine slept; settling begins"),
-	entry[APILost]("the Kubernetes API stopped answering"),
-	entry[APIRecovered]("the Kubernetes API answers again; settling begins"),
-	entry[NodeObserved]("a Node's facts differ from the last ones written"),
-	entry[NodeGone]("a Node object no longer exists"),
-	entry[PodTerminating]("a pod on an unknown node has a deletion timestamp"),
-	entry[PodGone]("a pod on an unknown node, seen terminating, no longer exists"),
-	entry[NodeTraced]("a person requested the purge of a node that EKCO never saw, and something is left of it"),
-	entry[ThingObserved]("the facts of a thing differ from the last ones written"),
-	entry[ThingGone]("a thing no longer exists"),
-	entry[ThingTransitioned]("a thing's machine changed state"),
-	entry[NodeTransitioned]("a node's machine changed state"),
-	entry[PolicyRefused]("policy forbids EKCO to act on the subject now"),
-	entry[PolicyLifted]("the reason of an earlier policy.refused no longer applies"),
-	entry[PauseSet]("an administrator paused EKCO, or one thing"),
-	entry[PauseCleared]("a pause was ended, or its time is over"),
-	entry[ActionRequested]("the operator or a person requested an action"),
-	entry[ActionRefused]("policy refused a requested action"),
-	entry[ActionPlanned]("the steps and captured facts of an action are fixed"),
-	entry[ActionAdopted]("EKCO took over an open action from the mirror of another journal"),
-	entry[ActionWarned]("a preflight warned and the action continued"),
-	entry[ActionHeld]("an action waits, with a reason"),
-	entry[ActionReleased]("the reason of the last hold no longer applies"),
-	entry[ActionLeft]("an action will never remove something that now has another owner"),
-	entry[StepStarted]("a step's effect is about to happen"),
-	entry[StepNoted]("a running step records what it must know after an interruption"),
-	entry[StepDone]("the effect of a step was verified"),
-	entry[StepFailed]("a step failed, or its effect could not be verified; EKCO retries it at next_try"),
-	entry[ActionStalled]("the retry budget of an action is used up; it waits for retry or cancel, or for a later automatic retry"),
-	entry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
-	entry[ActionJoined]("a person requested an action that is already open, and joined it"),
-	entry[ActionCancelling]("an action is to stop before its point of no return"),
-	entry[ActionEnded]("an action has ended; no more events have its id"),
+	newEntry[JournalCreated]("a new, empty journal was created"),
+	newEntry[JournalSalvaged]("EKCO renamed a damaged journal and copied its readable prefix; safe mode begins"),
+	newEntry[JournalOutdated]("the mirror has newer events of this journal than the file; safe mode begins"),
+	newEntry[JournalAdopted]("EKCO took over what a mirror had and this journal lacked"),
+	newEntry[JournalReplaced]("EKCO renamed a file that is not this cluster's journal, and created this journal in its place"),
+	newEntry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
+	newEntry[JournalExported]("old events were moved into a compressed export next to the journal"),
+	newEntry[JournalPruned]("an old export or damaged file next to the journal is about to be removed"),
+	newEntry[JournalImported]("events of an export were written into this journal"),
+	newEntry[OperatorStarted]("the operator began to observe"),
+	newEntry[OperatorStopped]("the operator stopped on request"),
+	newEntry[ClockJumped]("the clock of EKCO's machine was set, or the machine slept; settling begins"),
+	newEntry[APILost]("the Kubernetes API stopped answering"),
+	newEntry[APIRecovered]("the Kubernetes API answers again; settling begins"),
+	newEntry[NodeObserved]("a Node's facts differ from the last ones written"),
+	newEntry[NodeGone]("a Node object no longer exists"),
+	newEntry[PodTerminating]("a pod on an unknown node has a deletion timestamp"),
+	newEntry[PodGone]("a pod on an unknown node, seen terminating, no longer exists"),
+	newEntry[NodeTraced]("a person requested the purge of a node that EKCO never saw, and something is left of it"),
+	newEntry[ThingObserved]("the facts of a thing differ from the last ones written"),
+	newEntry[ThingGone]("a thing no longer exists"),
+	newEntry[ThingTransitioned]("a thing's machine changed state"),
+	newEntry[NodeTransitioned]("a node's machine changed state"),
+	newEntry[PolicyRefused]("policy forbids EKCO to act on the subject now"),
+	newEntry[PolicyLifted]("the reason of an earlier policy.refused no longer applies"),
+	newEntry[PauseSet]("an administrator paused EKCO, or one thing"),
+	newEntry[PauseCleared]("a pause was ended, or its time is over"),
+	newEntry[ActionRequested]("the operator or a person requested an action"),
+	newEntry[ActionRefused]("policy refused a requested action"),
+	newEntry[ActionPlanned]("the steps and captured facts of an action are fixed"),
+	newEntry[ActionAdopted]("EKCO took over an open action from the mirror of another journal"),
+	newEntry[ActionWarned]("a preflight warned and the action continued"),
+	newEntry[ActionHeld]("an action waits, with a reason"),
+	newEntry[ActionReleased]("the reason of the last hold no longer applies"),
+	newEntry[ActionLeft]("an action will never remove something that now has another owner"),
+	newEntry[StepStarted]("a step's effect is about to happen"),
+	newEntry[StepNoted]("a running step records what it must know after an interruption"),
+	newEntry[StepDone]("the effect of a step was verified"),
+	newEntry[StepFailed]("a step failed, or its effect could not be verified; EKCO retries it at next_try"),
+	newEntry[ActionStalled]("the retry budget of an action is used up; it waits for retry or cancel, or for a later automatic retry"),
+	newEntry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
+	newEntry[ActionJoined]("a person requested an action that is already open, and joined it"),
+	newEntry[ActionCancelling]("an action is to stop before its point of no return"),
+	newEntry[ActionEnded]("an action has ended; no more events have its id"),
 }
 
 var catalogByType = func() map[Type]CatalogEntry {
@@ -170,7 +170,7 @@ var catalogByType = func() map[Type]CatalogEntry {
 // Types returns the names of all event types, sorted.
 func Types() []Type { return slices.Sorted(maps.Keys(catalogByType)) }
 
-// Encode checks the draft against the catalog and returns its payload as JSON with the payload's version.
+// Encode returns the payload as JSON, and its version. It returns an error if the payload does not belong to Type.
 func (d Draft) Encode() (json.RawMessage, int, error) {
 	known, ok := catalogByType[d.Type]
 	if !ok {

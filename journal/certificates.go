@@ -2,12 +2,12 @@ package journal
 
 import "time"
 
-// ActionRenewCertificate renews the certificates of a thing that are in Secrets. Its input is
-// a [CertificateInput].
+// ActionRenewCertificate renews all certificates of one subject, which are in Secrets. Its input is a
+// [CertificateInput].
 const ActionRenewCertificate ActionKind = "renew-certificate"
 
-// Its steps. StepRenewCertificate writes the Secrets, and leaves a [CertificateRenewed].
-// StepAwaitLoaded waits for those who read them again by themselves, before others are restarted.
+// The steps of renew-certificate. StepRenewCertificate writes the Secrets, and its outputs are a [CertificateRenewed].
+// StepAwaitLoaded waits until servers that reload Secrets automatically have done so. EKCO then restarts the others.
 const (
 	StepRenewCertificate = "renew"
 	StepAwaitLoaded      = "await-loaded"
@@ -15,34 +15,32 @@ const (
 	StepAwaitServed      = "await-served"
 )
 
-// KindCertificate is the kind of what certificates are about, which is none of the Kubernetes
-// API.
+// KindCertificate is the kind of subjects that are certificates. The Kubernetes API has no such kind.
 const KindCertificate = "Certificate"
 
-// The certificates that are in Secrets, which EKCO renews together where one of them does not
-// do without the others.
+// The servers whose certificates are in Secrets. EKCO renews all certificates of one server together.
 var (
 	CertificateRegistry  = Subject{Kind: KindCertificate, Name: "registry"}
 	CertificateKurlProxy = Subject{Kind: KindCertificate, Name: "kurl-proxy"}
 	CertificateContour   = Subject{Kind: KindCertificate, Name: "contour"}
-	// CertificateKubeletClient is that of KOTS, a copy of what kubelets know API servers by.
+	// CertificateKubeletClient is the client certificate that KOTS shows to kubelets. It is a copy of the certificate
+	// that API servers show to kubelets.
 	CertificateKubeletClient = Subject{Kind: KindCertificate, Name: "kubelet-client"}
 )
 
-// CertificateFile is the certificate in a file of that path below the directory of the
+// CertificateFile returns the subject for a certificate in a file. The path is relative to the directory of the
 // cluster's certificates.
 func CertificateFile(path string) Subject {
 	return Subject{Kind: KindCertificate, Name: "pki/" + path}
 }
 
-// Certificate is what may be told of a certificate. There is nothing of a key in it but its
-// kind.
+// Certificate has the public facts about a certificate. The only fact about its key is the kind of key.
 type Certificate struct {
-	// At says where it is: "Secret kurl/registry-pki (registry.crt)", or a path.
+	// At is the certificate's location: "Secret kurl/registry-pki (registry.crt)", or a path.
 	At      string `json:"at"`
 	Subject string `json:"subject"`
 	Issuer  string `json:"issuer"`
-	// Names are the alternative ones, MoreNames how many there are besides.
+	// Names are subject alternative names. MoreNames is how many more the certificate has.
 	Names     []string  `json:"names,omitempty"`
 	MoreNames int       `json:"more_names,omitempty"`
 	Usages    []string  `json:"usages,omitempty"`
@@ -51,52 +49,51 @@ type Certificate struct {
 	NotBefore time.Time `json:"not_before"`
 	NotAfter  time.Time `json:"not_after"`
 	CA        bool      `json:"ca,omitempty"`
-	// Fingerprint is the SHA-256 of the certificate.
+	// Fingerprint is the SHA-256 hash of the certificate.
 	Fingerprint string `json:"fingerprint"`
 	// CannotRenew is set if the certificate is due and EKCO cannot renew it, or if its key is unusable.
 	CannotRenew bool `json:"cannot_renew,omitempty"`
 }
 
-// CertificateFactsVersion is that of facts without a verdict. Earlier ones have none.
+// CertificateFactsVersion is the version of facts that do not say whether a certificate is due. Earlier facts have no
+// version.
 const CertificateFactsVersion = 2
 
-// CertificateFacts is what EKCO judges certificates by that belong together.
+// CertificateFacts are the facts from which EKCO decides whether to renew the certificates of a subject.
 type CertificateFacts struct {
-	// Version is [CertificateFactsVersion], or 0 if the verdict was recorded with the facts.
+	// Version is [CertificateFactsVersion], or 0 for facts with RecordedDue and RecordedWhy.
 	Version      int           `json:"v,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
-	// Unreadable says what is wrong with what there is; Certificates are then those that
-	// could be read.
+	// Unreadable says which certificates cannot be read, or is "". Certificates has the others.
 	Unreadable string `json:"unreadable,omitempty"`
-	// Foreign: it is a customer's own, which is never touched.
+	// Foreign is set if the certificate is the customer's own. EKCO never changes it.
 	Foreign bool `json:"foreign,omitempty"`
-	// Unrenewed says why nobody renews it; empty if EKCO does.
+	// Unrenewed is the reason why EKCO does not renew the certificate; empty if EKCO renews it.
 	Unrenewed string `json:"unrenewed,omitempty"`
-	// RecordedDue and RecordedWhy are the verdict in facts of version 0: whether, and why, one of
-	// the certificates had to be renewed.
+	// RecordedDue and RecordedWhy say in facts of version 0 whether and why a certificate had to be renewed.
 	RecordedDue bool   `json:"due,omitempty"`
 	RecordedWhy string `json:"why,omitempty"`
-	// Original is what the certificate is a copy of, if it is one.
+	// Original describes the certificate that this one is a copy of; nil if this one is not a copy.
 	Original *CertificateOriginal `json:"original,omitempty"`
-	// Within says how near the end of its validity is, for those who are to be warned.
+	// Within is the warning level, by the time until the first certificate expires.
 	Within CertificateWithin `json:"within,omitempty"`
-	// On is the primary on which they are, for those of a control plane.
+	// On is the primary on which the certificates of a control plane are; nil for other certificates.
 	On *Primary `json:"on,omitempty"`
 }
 
-// CertificateOriginal is a certificate of which there is a copy in a Secret.
+// CertificateOriginal describes a certificate that has a copy in a Secret.
 type CertificateOriginal struct {
 	Fingerprint string    `json:"fingerprint"`
 	NotAfter    time.Time `json:"not_after"`
-	// Signed and CopySigned are set if the cluster's CA signed the original, and the copy.
+	// Signed is set if the cluster's CA signed the original, CopySigned if the CA signed the copy.
 	Signed     bool `json:"signed,omitempty"`
 	CopySigned bool `json:"copy_signed,omitempty"`
 }
 
-// CertificateWithin says that the end of the validity of a certificate is near.
+// CertificateWithin is a warning level: a limit below which the remaining validity of a certificate is.
 type CertificateWithin string
 
-// The ends that people are warned of.
+// The remaining validities at which EKCO warns.
 const (
 	Within30Days CertificateWithin = "30 days"
 	Within7Days  CertificateWithin = "7 days"
@@ -104,7 +101,7 @@ const (
 	Expired      CertificateWithin = "expired"
 )
 
-// WithinOf returns how near that end is.
+// WithinOf returns the warning level of an expiry time.
 func WithinOf(end, now time.Time) CertificateWithin {
 	const day = 24 * time.Hour
 	switch left := end.Sub(now); {
@@ -120,7 +117,7 @@ func WithinOf(end, now time.Time) CertificateWithin {
 	return ""
 }
 
-// Ends returns when the first of the certificates expires, zero if there is none.
+// Ends returns when the first of the certificates expires; zero if there are no certificates.
 func (f CertificateFacts) Ends() (end time.Time) {
 	for _, certificate := range f.Certificates {
 		if end.IsZero() || certificate.NotAfter.Before(end) {
@@ -130,30 +127,29 @@ func (f CertificateFacts) Ends() (end time.Time) {
 	return end
 }
 
-// Changes is for machines of objects whose changes are counted: nobody counts these.
+// Changes returns 0, because certificates have no generation number. It implements fsm.ObjectFacts.
 func (f CertificateFacts) Changes() int64 { return 0 }
 
-// Of is for machines of objects with a UID, of which these have none.
+// Of returns the facts unchanged, because certificates have no UID. It implements fsm.ObjectFacts.
 func (f CertificateFacts) Of(string) CertificateFacts { return f }
 
 // CertificateInput is the input of a renew-certificate.
 type CertificateInput struct {
-	// Ends is when the first of the certificates expires, as it was seen.
+	// Ends is when the first certificate expires, according to the facts at the time of the request.
 	Ends time.Time `json:"ends"`
-	// TTL is what remains of the validity of what is to be renewed, where a person said so;
-	// zero means what the settings say.
+	// TTL is the remaining validity below which a certificate is renewed, if a person gave one; zero means the
+	// configured value.
 	TTL Duration `json:"ttl,omitempty"`
 }
 
-// CertificateRenewed is what the renewal leaves.
+// CertificateRenewed is the result of a renewal.
 type CertificateRenewed struct {
 	Certificates []Certificate `json:"certificates"`
-	// Pods are those that may have the old certificate still, and are restarted for the new
-	// one.
+	// Pods are the pods that may still serve the old certificate. EKCO restarts them.
 	Pods []CertificatePod `json:"pods,omitempty"`
 }
 
-// CertificatePod is a pod, in the namespace of those who serve the certificate.
+// CertificatePod is a pod that serves a certificate. It has no namespace, because the certificate determines it.
 type CertificatePod struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`

@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// CSR is a kubelet's request for a serving certificate: a CertificateSigningRequest, reduced to what EKCO judges. It
-// has a limited size and only printable characters, whatever was sent.
+// CSR has the parts of a kubelet's CertificateSigningRequest by which EKCO approves or refuses it. Its size is limited,
+// and it has only printable characters, even if the kubelet sent others.
 type CSR struct {
-	// Requester is the user that created the request; OfNodes says that the user is in group system:nodes.
+	// Requester is the user that created the request. OfNodes is set if the user is in group system:nodes.
 	Requester string `json:"requester"`
 	OfNodes   bool   `json:"of_nodes,omitempty"`
 	Signer    string `json:"signer,omitempty"`
-	// Fingerprint is the SHA-256 of the request as sent, in hex.
+	// Fingerprint is the SHA-256 hash of the request as the kubelet sent it, in hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Unfit says which part of its form no kubelet sends, or "". Then the fields below may be missing or cut.
+	// Unfit says which part of the request kubelets do not send in this form, or is "". If it is set, the fields below
+	// may be missing or cut.
 	Unfit         string   `json:"unfit,omitempty"`
 	CommonName    string   `json:"common_name,omitempty"`
 	Organizations []string `json:"organizations,omitempty"`
 	DNS           []string `json:"dns,omitempty"`
 	IPs           []string `json:"ips,omitempty"`
-	// Emails and URIs are how many of these names it requests.
+	// Emails and URIs are the numbers of requested names of these types.
 	Emails int      `json:"emails,omitempty"`
 	URIs   int      `json:"uris,omitempty"`
 	Usages []string `json:"usages,omitempty"`
 	Key    CSRKey   `json:"key,omitzero"`
 }
 
-// CSRKey is the kind of key in the request.
+// CSRKey describes the public key in the request.
 type CSRKey struct {
 	// Kind is "RSA", "ECDSA", "Ed25519" or another kind.
 	Kind string `json:"kind"`
@@ -41,39 +42,39 @@ func (c CSR) Names() []string {
 	return append(append(make([]string, 0, len(c.DNS)+len(c.IPs)), c.DNS...), c.IPs...)
 }
 
-// CSRNode is the Node of the request, as the API server has it.
+// CSRNode has the facts about the Node from which a request comes, according to the API server.
 type CSRNode struct {
 	UID string `json:"uid"`
-	// Primary: the node is part of the control plane.
+	// Primary is set if the node is part of the control plane.
 	Primary bool `json:"primary,omitempty"`
-	// Addresses are all of its addresses, InternalIPs those of type InternalIP.
+	// Addresses are all addresses of the node. InternalIPs are the addresses of type InternalIP.
 	Addresses   []string `json:"addresses,omitempty"`
 	InternalIPs []string `json:"internal_ips,omitempty"`
 }
 
-// CSRClaim says which object has a name.
+// CSRClaim is a name or address that an object in the cluster already has.
 type CSRClaim struct {
 	Name string `json:"name"`
 	By   string `json:"by"`
-	// Endpoint: clients reach the control plane at this address.
+	// Endpoint is set if clients use this address to reach the control plane.
 	Endpoint bool `json:"endpoint,omitempty"`
-	// Primaries: the API servers' certificates are valid for it, so it may be the address of one of their nodes.
+	// Primaries is set if the API servers' certificates are valid for the name. Then it may be an address of a primary.
 	Primaries bool `json:"primaries,omitempty"`
 }
 
-// CSRAround is the part of the cluster that EKCO judges a request by.
+// CSRAround has the facts about the cluster that EKCO needs to judge a request.
 type CSRAround struct {
-	// Node is the Node with the requester's name, nil if there is none.
+	// Node is the Node with the requester's name; nil if there is no such Node.
 	Node *CSRNode `json:"node,omitempty"`
-	// Cluster are the names of the cluster, Others the addresses of other nodes, except of lost workers; in the
-	// journal, only those in the request.
+	// Cluster has the names of the cluster. Others has the addresses of other nodes, without lost workers. The journal
+	// stores only entries with names that the request asks for.
 	Cluster []CSRClaim `json:"cluster,omitempty"`
 	Others  []CSRClaim `json:"others,omitempty"`
-	// Unknown says what could not be read, or "".
+	// Unknown says which part EKCO could not read, or is "".
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// For returns the part that concerns a request.
+// For returns a copy with only the entries that matter for the request.
 func (a CSRAround) For(asked CSR) CSRAround {
 	names := make(map[string]bool)
 	for _, name := range asked.Names() {
@@ -92,41 +93,42 @@ func (a CSRAround) For(asked CSR) CSRAround {
 	return a
 }
 
-// shownAddresses is how many addresses of a Node are kept that are not in the request: a kubelet can give its Node
-// any number, at any time.
-const shownAddresses = 8
+// maxShownAddresses limits how many addresses of a Node are stored in addition to requested ones, because a kubelet can
+// give its Node any number of addresses.
+const maxShownAddresses = 8
 
-// Shown returns the addresses for people.
-func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), shownAddresses)] }
+// Shown returns the addresses to show to people.
+func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), maxShownAddresses)] }
 
-// forNames keeps the addresses in the request, and a few for people.
+// forNames returns a copy with the addresses that are in names, and with the first maxShownAddresses ones.
 func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 	if n == nil {
 		return nil
 	}
-	few := func(addresses []string) (kept []string) {
+	limited := func(addresses []string) (kept []string) {
 		for i, address := range addresses {
-			if i < shownAddresses || names[CanonicalName(address)] {
+			if i < maxShownAddresses || names[CanonicalName(address)] {
 				kept = append(kept, address)
 			}
 		}
 		return kept
 	}
-	return &CSRNode{UID: n.UID, Primary: n.Primary, Addresses: few(n.Addresses), InternalIPs: few(n.InternalIPs)}
+	return &CSRNode{UID: n.UID, Primary: n.Primary, Addresses: limited(n.Addresses), InternalIPs: limited(n.InternalIPs)}
 }
 
-// CSRFacts are the facts of a request.
+// CSRFacts are the facts about one signing request.
 type CSRFacts struct {
 	Asked  CSR       `json:"asked"`
 	Around CSRAround `json:"around,omitzero"`
-	// AtLeast is set on the entry for the further requests of one requester, which EKCO does not read: there are at
-	// least so many.
+	// AtLeast is set if this entry stands for all further requests of one requester, which EKCO does not read. There
+	// are at least this many of them.
 	AtLeast int `json:"at_least,omitempty"`
-	// Untold is how often the facts changed since the last event: frequent changes are recorded rarely.
+	// Untold is how many changes of the facts since the last event were not recorded. EKCO does not record each change
+	// if the facts change often.
 	Untold int `json:"untold,omitempty"`
 }
 
-// CanonicalName returns the same text for all spellings of a DNS name or an address.
+// CanonicalName returns one spelling of a DNS name or an IP address, the same for all its spellings.
 func CanonicalName(name string) string {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.Unmap().WithZone("").String()
@@ -146,8 +148,8 @@ func KubeletOf(user string) string {
 	return name
 }
 
-// HostName reports whether a name has the form of names of hosts and Nodes. It may end with one dot; no part may be
-// empty, so that it has no other spelling.
+// HostName reports whether a name is a valid name of a host or Node. The name may end with one dot. No part between two
+// dots may be empty, because such a name would be another spelling of the same name.
 func HostName(name string) bool {
 	if len(name) > 253 || slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		return false

@@ -2,6 +2,6 @@ package journal
 
 // CSRInput is the input of an approve-csr.
 type CSRInput struct {
-	// Fingerprint is that of the judged request.
+	// Fingerprint is [CSR.Fingerprint] of the request that EKCO decided to approve.
 	Fingerprint string `json:"fingerprint"`
 }

@@ -1,6 +1,6 @@
 package journal
 
-// Decoded is an event whose payload is decoded once and shared. It must not be changed.
+// Decoded is an event with its decoded payload. Several goroutines share it, so it must not be changed.
 type Decoded struct {
 	Event
 	// Body is the payload; nil if Err says why it cannot be read. See [Event.Decode].

@@ -1,7 +1,7 @@
-// Package journal is EKCO's memory: an append-only, hash-chained log of everything EKCO saw, decided and did, and the
-// types of its events.
+// Package journal defines EKCO's journal, an append-only log of everything that EKCO observed, decided and did. A chain
+// of hashes shows whether events were changed. The package also defines the types of the events.
 //
-// The envelope is [Event]. [Catalog] lists every event type with its payload. [Store] is the interface of a log;
-// subpackage bolt stores one in a bbolt file, subpackage memory stores one for tests, and subpackage journaltest has
-// the test suite for both. README.md next to this file specifies the bytes on disk.
+// [Event] has the fields that every event has. [Catalog] lists every event type with its payload. [Store] is the
+// interface of a journal. Subpackage bolt stores a journal in a bbolt file, subpackage memory stores one in memory for
+// tests, and subpackage journaltest tests both. README.md in this directory specifies the format on disk.
 package journal

@@ -8,30 +8,31 @@ import (
 
 // Locks (domains) that steps of several capabilities take.
 const (
-	// DomainNodes locks the set of Nodes.
+	// DomainNodes locks which Nodes exist.
 	DomainNodes = "nodes"
-	// DomainControlPlane locks etcd's members and kubeadm's record of the primaries.
+	// DomainControlPlane locks the list of etcd's members, and kubeadm's list of primaries.
 	DomainControlPlane = "control-plane"
-	// DomainStorage locks where the cluster's data is, and in how many copies.
+	// DomainStorage locks where the cluster's data is stored, and how many copies there are.
 	DomainStorage = "storage"
 )
 
-const hostDomain = "host/"
+const hostDomainPrefix = "host/"
 
-// DomainHost is the lock on the files of a host: one task at a time changes them. Steps of every kind may take it.
-func DomainHost(node string) string { return hostDomain + node }
+// DomainHost returns the lock on the files of a host, so that only one task at a time changes them. Each step may take
+// it, also if its kind of action does not list it.
+func DomainHost(node string) string { return hostDomainPrefix + node }
 
-// HostOf returns the node of a [DomainHost].
-func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomain) }
+// HostOf returns the node of a lock from [DomainHost], and false for another lock.
+func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomainPrefix) }
 
-// Keeps reports whether the step may still keep its locks.
+// Keeps reports whether the step may still keep its locks between attempts; see [PlannedStep.KeepsDomains].
 func (s StepRecord) Keeps(planned PlannedStep, now time.Time) bool {
 	return planned.KeepsDomains && !s.KeptFrom.IsZero() && now.Before(s.KeptFrom.Add(time.Duration(planned.Timeout)))
 }
 
-// keepFrom starts the time for which an attempt keeps the locks, unless an earlier attempt did: a step that fails
-// again and again must let others run in between.
-func (s *StepRecord) keepFrom(planned PlannedStep, now time.Time) {
+// startKeepingLocks sets KeptFrom, unless the time of an earlier attempt has not passed yet: otherwise a step that
+// fails often would keep its locks forever.
+func (s *StepRecord) startKeepingLocks(planned PlannedStep, now time.Time) {
 	if planned.KeepsDomains && !s.Keeps(planned, now) {
 		s.KeptFrom = now
 	}

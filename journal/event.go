@@ -13,9 +13,9 @@ type Event struct {
 	// Seq numbers the events of one journal from 1, without gaps. Retention can move events out of the file.
 	Seq uint64 `json:"seq"`
 	// Time is when the event was appended, by the clock of the EKCO that appended it, in UTC with nanoseconds. It can
-	// go backwards with clock.jumped, and between two writers; Seq never does.
+	// be before the time of the previous event, if the clock was set or another EKCO wrote that event.
 	Time time.Time `json:"time"`
-	// Type and Version define the type of the payload; see [Catalog].
+	// Type and Version determine the type of the payload; see [Catalog].
 	Type    Type `json:"type"`
 	Version int  `json:"v"`
 	// Subject is the object the event is about.
@@ -24,24 +24,23 @@ type Event struct {
 	Action string `json:"action,omitempty"`
 	// Cause is the sequence number of the event that caused this one, or 0.
 	Cause uint64 `json:"cause,omitempty"`
-	// Actor is who did it: "operator", "observer/node", "cli:<user>@<host>".
+	// Actor is the program or person that caused the event: "operator", "observer/node", "cli:<user>@<host>".
 	Actor string `json:"actor"`
-	// Payload is the JSON object that [Catalog] gives for Type and Version.
+	// Payload is a JSON object. [Catalog] lists its type.
 	Payload json.RawMessage `json:"payload,omitempty"`
-	// Hash chains this record to the one before it; see README.md.
+	// Hash is the hash of this record and of the record before it; see README.md.
 	Hash Hash `json:"hash"`
 }
 
 // Subject names the object an event is about.
 type Subject struct {
-	// Kind is a Kubernetes kind ("Node", "Pod") or one of EKCO's own:
-	// "Cluster", "Operator", "Journal".
+	// Kind is a Kubernetes kind such as "Node", or a kind that only EKCO has, such as "Cluster" or "Journal".
 	Kind string `json:"kind"`
 	// Name is the object's name; "namespace/name" for a namespaced object.
 	Name string `json:"name,omitempty"`
 	// UID is the object's UID. Objects with the same name and different UIDs are different objects.
 	UID string `json:"uid,omitempty"`
-	// Node is the name of the object's node; for a Node its own name. "history --node" searches it.
+	// Node is the name of the object's node; for a Node its own name. "ekco history --node" filters by it.
 	Node string `json:"node,omitempty"`
 }
 
@@ -55,15 +54,14 @@ func PodSubject(namespace, name, uid, node string) Subject {
 	return Subject{Kind: "Pod", Name: namespace + "/" + name, UID: uid, Node: node}
 }
 
-// Subjects of events that concern no single object of the cluster.
+// Subjects of events that are not about one object of the cluster.
 var (
 	ClusterSubject  = Subject{Kind: "Cluster"}
 	OperatorSubject = Subject{Kind: "Operator"}
 	JournalSubject  = Subject{Kind: "Journal"}
 )
 
-// Draft is an event before it is appended: the journal adds the sequence
-// number, the time and the hash.
+// Draft is an event that is not appended yet. The journal adds the sequence number, the time and the hash.
 type Draft struct {
 	Type    Type
 	Subject Subject

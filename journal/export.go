@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// Export writes the records of the matching events, one per line, and returns their number. The lines are the stored
-// bytes, so the chain can be verified from them. It does not sync to disk.
+// Export writes the records of the matching events, one per line, and returns their number. Each line has exactly the
+// stored bytes, so the hashes can be verified. Export does not sync w to disk.
 func Export(ctx context.Context, store Store, w io.Writer, query Query) (events uint64, err error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	for event, err := range store.Read(ctx, query) {

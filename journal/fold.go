@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// This is the one statement of what the events of an action make of its record.
-// The loop folds with it what is on disk, and a runner what it is about to append.
+// Only this file defines how the events of an action change its record. The loop applies events that are on disk. A
+// runner of an action applies events right before it appends them.
 
-// OpenedBy returns the record of the action that e requests. It has no status: that
-// is package fsm's.
+// OpenedBy returns the record of the action that e requests. Package fsm then sets the status.
 func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	return ActionRecord{
 		ID: e.Action, Kind: p.Kind, Subject: e.Subject,
@@ -20,8 +19,8 @@ func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	}
 }
 
-// Adopted returns the record as it is opened by e in a journal that takes it over.
-// What failed elsewhere does not count against the budget here.
+// Adopted returns the record as a journal stores it that takes the action over with event e. Failures in the former
+// journal no longer count against the retry budget.
 func (r ActionRecord) Adopted(e Event) ActionRecord {
 	steps := make(map[string]StepRecord, len(r.Steps))
 	for id, step := range r.Steps {
@@ -35,13 +34,11 @@ func (r ActionRecord) Adopted(e Event) ActionRecord {
 	return r
 }
 
-// Fold brings the record up to what e says, whose payload is p, a pointer as
-// [Event.Decode] returns it. Payloads that do not concern an open action change
-// nothing but LastSeq. Its error says what makes no sense in e; what does is
-// folded all the same.
+// Fold applies event e to the record. p is the payload of e, a pointer as [Event.Decode] returns it. A payload that is
+// not about an open action changes only LastSeq. The error describes the parts of e that contradict the record; Fold
+// applies the other parts.
 //
-// The status is not its business. The maps are changed in place, nothing else that
-// a copy of the record shares is.
+// Fold does not change the status. It changes the record's maps in place, so a copy of the record sees these changes.
 func (r *ActionRecord) Fold(e Event, p Payload) error {
 	r.LastSeq = e.Seq
 	switch p := p.(type) {
@@ -53,9 +50,9 @@ func (r *ActionRecord) Fold(e Event, p Payload) error {
 	case *ActionHeld:
 		r.foldHeld(e, p)
 	case *ActionReleased:
-		r.free(p.Step)
+		r.removeHold(p.Step)
 	case *ActionLeft:
-		put(&r.Left, p.What, p.Reason)
+		setEntry(&r.Left, p.What, p.Reason)
 	case *ActionWarned:
 		r.foldWarned(e, p)
 	case *ActionStalled:
@@ -88,55 +85,54 @@ func (r *ActionRecord) foldStep(e Event, p Payload) error {
 	return nil
 }
 
-// foldHeld keeps since when the same preflight holds the step: its reason may change.
+// foldHeld sets the hold of a step. It keeps HeldSince if the same preflight already held the step.
 func (r *ActionRecord) foldHeld(e Event, p *ActionHeld) {
 	if before, held := r.Holds[p.Step]; !held || before.Preflight != p.Preflight {
-		put(&r.HeldSince, p.Step, e.Time)
+		setEntry(&r.HeldSince, p.Step, e.Time)
 	}
-	put(&r.Holds, p.Step, *p)
+	setEntry(&r.Holds, p.Step, *p)
 }
 
-// free ends the hold of a step, if there is one.
-func (r *ActionRecord) free(step string) {
+// removeHold removes the hold of a step, if there is one.
+func (r *ActionRecord) removeHold(step string) {
 	delete(r.Holds, step)
 	delete(r.HeldSince, step)
 }
 
-// freeAll ends all that an action waits for.
-func (r *ActionRecord) freeAll() {
+// removeHolds removes all holds of the action, and its stall.
+func (r *ActionRecord) removeHolds() {
 	r.Stalled, r.StalledAt, r.Holds, r.HeldSince = nil, time.Time{}, nil, nil
 }
 
-// maxWarned is how many warnings of one action are remembered.
+// maxWarned is the maximum number of warnings kept for one action.
 const maxWarned = 32
 
-// foldWarned remembers a warning once for each who was told of it, newest last.
+// foldWarned keeps each warning once for each actor who received it, the newest last.
 func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
 	warning := Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: e.Actor, At: e.Time}
 	warned := append(slices.DeleteFunc(slices.Clone(r.Warned), warning.repeats), warning)
 	if len(warned) > maxWarned {
-		at := leastNeeded(warned)
+		at := indexToDrop(warned)
 		warned = slices.Delete(warned, at, at+1)
 	}
 	r.Warned = warned
 }
 
-// leastNeeded returns the oldest warning that is about the same as the newest, else the
-// oldest of all: that details keep changing makes no other answer forgotten.
-func leastNeeded(warned []Warning) int {
+// indexToDrop returns the index of the warning to drop: the oldest one with the preflight and key of the newest one, or
+// else the oldest of all. So a warning whose text keeps changing does not displace others.
+func indexToDrop(warned []Warning) int {
 	return max(0, slices.IndexFunc(warned, func(w Warning) bool {
 		last := warned[len(warned)-1]
 		return w != last && w.Preflight == last.Preflight && w.Key == last.Key
 	}))
 }
 
-// foldRetried gives every step that is not done its whole budget again: its
-// attempts count from 0, and its next try is at once.
+// foldRetried resets the attempts of every step that is not done, so that its next attempt is due at once.
 func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	if p.Force {
 		r.Forced = r.forced(p.List)
 	}
-	r.freeAll()
+	r.removeHolds()
 	for id, step := range r.Steps {
 		if !step.Done() {
 			step.Attempts, step.Failures, step.NextTry = 0, 0, time.Time{}
@@ -145,7 +141,8 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	}
 }
 
-// forced returns what was gone past, with what holds the action now: that list, or what is no list.
+// forced returns the overridden holds, with the present holds by this list added. If list is "", it adds the present
+// holds whose reason is not a list.
 func (r *ActionRecord) forced(list string) []Forced {
 	forced := slices.Clone(r.Forced)
 	for _, held := range r.Holds {
@@ -159,30 +156,30 @@ func (r *ActionRecord) forced(list string) []Forced {
 	return slices.Compact(forced)
 }
 
-// foldCancelling ends what the action waited for: it goes no further forward.
+// foldCancelling removes all holds, because a cancelled action runs no further planned steps.
 func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 	if r.PastNoReturn {
 		return
 	}
 	r.Cancelling, r.CancellingBy = p, e.Actor
-	r.freeAll()
+	r.removeHolds()
 }
 
-// foldStarted ends the step's hold, unless that lasts until an attempt is not in vain, and a
-// cancel that came too late.
+// foldStarted removes the step's hold, except [HoldNextAttempt]. If the step is irreversible, it also removes a
+// cancellation, which came too late.
 func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 	if r.Holds[p.Step].Preflight != HoldNextAttempt {
-		r.free(p.Step)
+		r.removeHold(p.Step)
 	}
-	r.free("")
+	r.removeHold("")
 	step := r.Steps[p.Step]
 	if step.StartedAt.IsZero() {
 		step.StartedAt = e.Time
 	}
 	step.Attempts, step.Open, step.NextTry = p.Attempt, true, time.Time{}
 	planned, is := r.Plan.Step(p.Step)
-	step.keepFrom(planned, e.Time)
-	put(&r.Steps, p.Step, step)
+	step.startKeepingLocks(planned, e.Time)
+	setEntry(&r.Steps, p.Step, step)
 	if !is {
 		return r.notPlanned(p.Step)
 	}
@@ -198,16 +195,16 @@ func (r *ActionRecord) foldNoted(p *StepNoted) error {
 	if p.Progress {
 		step.Failures = 0
 	}
-	put(&r.Steps, p.Step, step)
+	setEntry(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
 
 func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
-	r.free(p.Step)
+	r.removeHold(p.Step)
 	step := r.Steps[p.Step]
 	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
 	step.Open, step.Failures, step.LastError, step.NextTry, step.Worse, step.WorseError = false, 0, "", time.Time{}, false, ""
-	put(&r.Steps, p.Step, step)
+	setEntry(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
 
@@ -224,16 +221,16 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	if len(p.Outputs) > 0 {
 		step.Outputs = p.Outputs
 	}
-	put(&r.Steps, p.Step, step)
+	setEntry(&r.Steps, p.Step, step)
 	if p.Again != "" {
 		again := r.Steps[p.Again]
 		again.DoneAt, again.Outputs = time.Time{}, nil
-		put(&r.Steps, p.Again, again)
+		setEntry(&r.Steps, p.Again, again)
 	}
 	return r.notPlanned(p.Step)
 }
 
-// notPlanned says so of a step that the plan does not have.
+// notPlanned returns an error if the plan does not have the step.
 func (r *ActionRecord) notPlanned(step string) error {
 	if _, is := r.Plan.Step(step); is {
 		return nil
@@ -241,8 +238,8 @@ func (r *ActionRecord) notPlanned(step string) error {
 	return fmt.Errorf("the plan of %s has no step %q", r.ID, step)
 }
 
-// put sets an entry of a map that may not be there yet.
-func put[V any](m *map[string]V, key string, value V) {
+// setEntry sets an entry of a map, and creates the map if necessary.
+func setEntry[V any](m *map[string]V, key string, value V) {
 	if *m == nil {
 		*m = make(map[string]V)
 	}

@@ -5,7 +5,7 @@ import "fmt"
 // Format is the number of the stored format that README.md specifies.
 const Format = 1
 
-// CreatedDraft returns the first event of a new journal, for stores.
+// CreatedDraft returns the first event of a new journal. Implementations of [Store] use it.
 func CreatedDraft(journalID string) Draft {
 	return Draft{
 		Type: TypeJournalCreated, Subject: JournalSubject, Actor: "journal",
@@ -13,7 +13,8 @@ func CreatedDraft(journalID string) Draft {
 	}
 }
 
-// Bind implements [Store.BindCluster] for stores: it returns the cluster that the journal belongs to from now on.
+// Bind returns the UID of the cluster that the journal belongs to from now on. bound is the cluster that it belonged to
+// before, or "". Implementations of [Store.BindCluster] use it.
 func Bind(journalID, bound, uid string) (string, error) {
 	switch {
 	case uid == "":
@@ -24,7 +25,7 @@ func Bind(journalID, bound, uid string) (string, error) {
 	return uid, nil
 }
 
-// OtherClusterError has the cluster of a journal, and the cluster that it was opened for.
+// OtherClusterError is the error for a journal of cluster Bound that was opened in cluster Asked.
 type OtherClusterError struct{ JournalID, Bound, Asked string }
 
 // Error implements error.

@@ -6,7 +6,8 @@ import (
 	"reflect"
 )
 
-// InputOf returns the input of the action, in the type of its kind; the zero value if it has none.
+// InputOf returns the input of the action. T is the input type of the action's kind. Without an input, InputOf returns
+// the zero value.
 func InputOf[T any](request ActionRequested) (input T, err error) {
 	switch in := request.Input.(type) {
 	case nil:
@@ -22,8 +23,8 @@ func InputOf[T any](request ActionRequested) (input T, err error) {
 	return input, nil
 }
 
-// UnmarshalJSON reads a request of any version, also without a version: in an adopted action, the mirror or a
-// snapshot. In version 1, the fields of the input were next to the others.
+// UnmarshalJSON reads a request of every version. It does not need the version, because records of actions in the
+// mirror and in snapshots do not have it. In version 1, the fields of the input were fields of the request itself.
 func (a *ActionRequested) UnmarshalJSON(raw []byte) error {
 	type plain ActionRequested
 	var request struct {
@@ -37,17 +38,17 @@ func (a *ActionRequested) UnmarshalJSON(raw []byte) error {
 	read, version1 := version1Inputs[a.Kind]
 	switch {
 	case version1 && request.Input == nil:
-		return a.take(read(raw))
+		return a.setInput(read(raw))
 	case version1:
-		return a.take(read(request.Input))
+		return a.setInput(read(request.Input))
 	case request.Input != nil:
 		a.Input = request.Input
 	}
 	return nil
 }
 
-// take sets the input; a zero one becomes nil.
-func (a *ActionRequested) take(input any, err error) error {
+// setInput sets the input. It stores nil instead of a zero value.
+func (a *ActionRequested) setInput(input any, err error) error {
 	if err != nil {
 		return fmt.Errorf("read the input of a %s: %w", a.Kind, err)
 	}
@@ -57,7 +58,7 @@ func (a *ActionRequested) take(input any, err error) error {
 	return nil
 }
 
-// version1Inputs read the inputs of the kinds of action in version 1. [InputOf] reads those of later kinds.
+// version1Inputs has the functions that read inputs of version 1. Only these two kinds of action existed then.
 var version1Inputs = map[ActionKind]func([]byte) (any, error){
 	ActionClearNode: inputFrom[ClearInput],
 	ActionPurgeNode: inputFrom[PurgeInput],

@@ -5,40 +5,40 @@ import "fmt"
 // ActionScaleKotsadm scales kotsadm's database, rqlite, to three replicas.
 const ActionScaleKotsadm ActionKind = "scale-kotsadm"
 
-// Its steps: the change, whose outputs are the facts of the StatefulSet after it, and the wait until all replicas are
-// ready.
+// The steps of scale-kotsadm. StepScaleKotsadm changes the StatefulSet, and its outputs are the new facts.
+// StepAwaitKotsadm waits until all replicas are ready.
 const (
 	StepScaleKotsadm = "scale"
 	StepAwaitKotsadm = "await-replicas"
 )
 
-// KotsadmReplicas is how many replicas the database gets, and how many ready nodes that needs.
+// KotsadmReplicas is the number of replicas that EKCO sets. At least as many nodes must be ready.
 const KotsadmReplicas = 3
 
 // KotsadmDatabase is the StatefulSet of the database.
 var KotsadmDatabase = Subject{Kind: "StatefulSet", Name: "default/kotsadm-rqlite"}
 
-// KotsadmFacts is what EKCO judges the database by. Generation counts the changes of its spec by any client.
+// KotsadmFacts are the facts about the database that decisions use. Generation counts all changes of its spec.
 type KotsadmFacts struct {
 	UID        string `json:"-"`
 	Generation int64  `json:"generation"`
 	Replicas   int    `json:"replicas"`
-	// Expect is how many members the database waits for before it starts (-bootstrap-expect), empty if that is not
-	// set.
+	// Expect is the value of the argument -bootstrap-expect, the number of members for which the database waits at its
+	// start; empty without the argument.
 	Expect string `json:"expect,omitempty"`
 	Image  string `json:"image,omitempty"`
 }
 
-// Changes counts the changes of the database's spec.
+// Changes returns how often the database's spec was changed.
 func (f KotsadmFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts as those of the StatefulSet with that UID.
+// Of returns the facts with the UID of the StatefulSet.
 func (f KotsadmFacts) Of(uid string) KotsadmFacts {
 	f.UID = uid
 	return f
 }
 
-// Scaled reports whether the database's spec has all replicas.
+// Scaled reports whether the database's spec has KotsadmReplicas replicas, and -bootstrap-expect does not contradict.
 func (f KotsadmFacts) Scaled() bool {
 	return f.Replicas == KotsadmReplicas && (f.Expect == "" || f.Expect == fmt.Sprint(KotsadmReplicas))
 }

@@ -7,84 +7,85 @@ import (
 )
 
 const (
-	// ActionUpdateLoadBalancer updates the primaries in the load balancer of a node, without a restart.
+	// ActionUpdateLoadBalancer updates the list of primaries of a node's load balancer, without a restart.
 	ActionUpdateLoadBalancer ActionKind = "update-load-balancer"
-	// ActionRestartLoadBalancer also changes its manifest, so the kubelet restarts it.
+	// ActionRestartLoadBalancer also changes the load balancer's manifest, so that the kubelet restarts it.
 	ActionRestartLoadBalancer ActionKind = "restart-load-balancer"
-	// ActionNoteLoadBalancers lists the nodes with an up-to-date load balancer in a ConfigMap.
+	// ActionNoteLoadBalancers writes the names of the nodes with an up-to-date load balancer into a ConfigMap.
 	ActionNoteLoadBalancers ActionKind = "note-load-balancers"
 )
 
-// Their steps.
+// The steps of update-load-balancer and restart-load-balancer.
 const (
 	// StepCheckLoadBalancer checks on the node that HAProxy's image exists and accepts the configuration.
 	StepCheckLoadBalancer = "check"
 	// StepWriteLoadBalancer writes the files on the node. Its outputs are a [LoadBalancerOnNode].
 	StepWriteLoadBalancer = "write"
-	// StepReloadLoadBalancer waits until HAProxy runs with the files. Its outputs are a [LoadBalancerRuns].
+	// StepReloadLoadBalancer waits until HAProxy uses the new files. Its outputs are a [LoadBalancerRuns].
 	StepReloadLoadBalancer = "reload"
 	// StepReachLoadBalancer connects to an API server through HAProxy. Its outputs are a [LoadBalancerReached].
 	StepReachLoadBalancer = "reach"
 )
 
-// StepNoteLoadBalancers writes the ConfigMap. Its outputs are the [LoadBalancerListFacts].
+// StepNoteLoadBalancers writes the ConfigMap in a note-load-balancers. Its outputs are the [LoadBalancerListFacts].
 const StepNoteLoadBalancers = "note"
 
-// KindLoadBalancer is the kind of a node's load balancer, which has the node's name.
+// KindLoadBalancer is the kind of the subject for a node's load balancer. The subject has the node's name.
 const KindLoadBalancer = "LoadBalancer"
 
-// LoadBalancer is the load balancer of a node.
+// LoadBalancer returns the subject for the load balancer of a node.
 func LoadBalancer(node string) Subject {
 	return Subject{Kind: KindLoadBalancer, Name: node, Node: node}
 }
 
-// LoadBalancerFacts is what EKCO judges a node's load balancer by.
+// LoadBalancerFacts are the facts about a node's load balancer that decisions use.
 type LoadBalancerFacts struct {
-	// NodeUID distinguishes the node from earlier ones with its name.
+	// NodeUID distinguishes the node from earlier nodes with the same name.
 	NodeUID string `json:"node_uid"`
-	// Address is the one at which others reach it; empty if it has none.
+	// Address is the address at which other nodes reach the node; empty if it has none.
 	Address string `json:"address,omitempty"`
 	Primary bool   `json:"primary,omitempty"`
-	// Ready is set if a pod can run there.
+	// Ready is set if a pod can run on the node.
 	Ready bool `json:"ready,omitempty"`
-	// Started is when HAProxy was started there; zero if it does not run.
+	// Started is when HAProxy was started on the node; zero if it does not run.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is set if EKCO connected to the API server of the node, as on present and former primaries. Answers has
-	// the first of the node's addresses at which an API server answered with the node's name in its certificate;
-	// otherwise all of its present and former addresses at which one without any node's name answered.
+	// Asked is set if EKCO tried to connect to an API server at the node's addresses, as it does for present and former
+	// primaries. Answers has the first address at which an API server answered with the node's name in its certificate.
+	// If there is no such address, Answers has all addresses, present and former ones, at which an API server answered
+	// whose certificate has no node's name.
 	Asked   bool     `json:"asked,omitempty"`
 	Answers []string `json:"answers,omitempty"`
 }
 
-// LoadBalancerRuns says since when HAProxy runs.
+// LoadBalancerRuns is the output of [StepReloadLoadBalancer]: the time at which HAProxy was started.
 type LoadBalancerRuns struct {
 	Started time.Time `json:"started,omitzero"`
 }
 
-// LoadBalancerReached is an API server's answer through HAProxy.
+// LoadBalancerReached is the answer of an API server to a request through HAProxy.
 type LoadBalancerReached struct {
-	// Status is the HTTP status; the request was anonymous.
+	// Status is the HTTP status. The request has no credentials.
 	Status int `json:"status,omitempty"`
 }
 
-// KindLoadBalancerList is the kind of the ConfigMap with the nodes whose load balancer is up to date. Installers
-// delete it to make EKCO write all files again.
+// KindLoadBalancerList is the kind of the subject for the ConfigMap that lists the nodes whose load balancer is up to
+// date. Installers delete this ConfigMap to make EKCO write all files again.
 const KindLoadBalancerList = "LoadBalancerList"
 
-// LoadBalancerList is the ConfigMap of a namespace.
+// LoadBalancerList returns the subject for the ConfigMap in a namespace.
 func LoadBalancerList(namespace string) Subject {
 	return Subject{Kind: KindLoadBalancerList, Name: namespace + "/update-internallb"}
 }
 
 // LoadBalancerListFacts are the facts of that ConfigMap.
 type LoadBalancerListFacts struct {
-	// UID is empty if there is none.
+	// UID is empty if the ConfigMap does not exist.
 	UID string `json:"uid,omitempty"`
-	// Sum is a checksum of the list; empty for an empty one.
+	// Sum is a checksum of the list; empty for an empty list.
 	Sum string `json:"sum,omitempty"`
 }
 
-// SumOfLoadBalancers is the checksum of a list.
+// SumOfLoadBalancers returns the checksum of a list for [LoadBalancerListFacts].
 func SumOfLoadBalancers(list string) string {
 	if list == "" {
 		return ""
@@ -95,7 +96,7 @@ func SumOfLoadBalancers(list string) string {
 
 // LoadBalancerListInput is the wanted content of the ConfigMap.
 type LoadBalancerListInput struct {
-	// UID is that of the ConfigMap; empty to create one.
+	// UID is the UID of the ConfigMap to change; if it is empty, EKCO creates the ConfigMap.
 	UID  string `json:"uid,omitempty"`
 	List string `json:"list"`
 }
@@ -104,28 +105,28 @@ type LoadBalancerListInput struct {
 type LoadBalancerInput struct {
 	NodeUID string `json:"node_uid"`
 	Address string `json:"address,omitempty"`
-	// Primaries are the addresses that it forwards to, in their order.
+	// Primaries are the addresses to which the load balancer forwards, in the order of the configuration.
 	Primaries []string `json:"primaries"`
-	// Image is HAProxy's. Layout identifies how EKCO writes the files.
+	// Image is the image of HAProxy. Layout identifies the format in which EKCO writes the files.
 	Image  string `json:"image"`
 	Layout string `json:"layout"`
-	// CheckWith is the HAProxy image that must accept the configuration before it is written; empty for no
+	// CheckWith is an image of HAProxy. EKCO writes the configuration only if this HAProxy accepts it. Empty means no
 	// check.
 	CheckWith string `json:"check_with,omitempty"`
-	// Trial is set if the task restores the former configuration unless EKCO confirms that HAProxy works with the new one.
+	// Trial is set if the task on the node restores the former configuration unless EKCO confirms the new one in time.
 	Trial bool `json:"trial,omitempty"`
-	// Version is the file version of the manifest; requests of earlier versions of EKCO have none.
+	// Version is the version of the manifest file; empty in requests of earlier versions of EKCO.
 	Version string `json:"version,omitempty"`
 }
 
 // LoadBalancerOnNode is the state of the files on a node.
 type LoadBalancerOnNode struct {
-	// Backend is the unique name of the configuration in HAProxy's log.
+	// Backend is the name that HAProxy's log shows for this configuration. Each configuration has another name.
 	Backend string `json:"backend"`
-	// Image and Version are those of the manifest; Image is empty if there is none.
+	// Image and Version are the values in the manifest; Image is empty if there is no manifest.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Config and Manifest are set if the file was out of date, and was written.
+	// Config and Manifest are set if EKCO wrote that file, because it was out of date.
 	Config   bool `json:"config,omitempty"`
 	Manifest bool `json:"manifest,omitempty"`
 }

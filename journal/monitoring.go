@@ -1,9 +1,9 @@
 package journal
 
-// ActionScaleMonitoring scales Prometheus or Alertmanager to the replicas that the number of nodes allows.
+// ActionScaleMonitoring scales Prometheus or Alertmanager to the number of replicas that fits the number of nodes.
 const ActionScaleMonitoring ActionKind = "scale-monitoring"
 
-// StepSetReplicas is its step. Its outputs are the facts of the object after it.
+// StepSetReplicas is the only step of scale-monitoring. Its outputs are the facts about the object after the change.
 const StepSetReplicas = "set-replicas"
 
 // The Prometheus and the Alertmanager that kURL installs.
@@ -12,24 +12,24 @@ var (
 	MonitoringAlertmanager = Subject{Kind: "Alertmanager", Name: "monitoring/prometheus-alertmanager"}
 )
 
-// MonitoringFacts is what EKCO judges a Prometheus or an Alertmanager by. Generation counts the changes of its spec
-// by any client.
+// MonitoringFacts are the facts about a Prometheus or an Alertmanager that decisions use. Generation counts all changes
+// of its spec.
 type MonitoringFacts struct {
 	UID        string `json:"-"`
 	Generation int64  `json:"generation"`
 	Replicas   int    `json:"replicas"`
 }
 
-// Changes counts the changes of the object's spec.
+// Changes returns how often the object's spec was changed.
 func (f MonitoringFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts as those of the object with that UID.
+// Of returns the facts with the UID of the object.
 func (f MonitoringFacts) Of(uid string) MonitoringFacts {
 	f.UID = uid
 	return f
 }
 
-// MonitoringInput is the input of a scale-monitoring: the replicas, and the number of nodes that they are for.
+// MonitoringInput is the input of a scale-monitoring. Nodes is the number of nodes that determined Replicas.
 type MonitoringInput struct {
 	Replicas int `json:"replicas"`
 	Nodes    int `json:"nodes"`

@@ -14,8 +14,7 @@ const (
 	TaintUnschedulable      = "node.kubernetes.io/unschedulable"
 )
 
-// JudgedTaint reports whether EKCO judges nodes by taints of this key. Others
-// are not part of a node's facts.
+// JudgedTaint reports whether taints with this key are part of a node's facts. EKCO ignores all other taints.
 func JudgedTaint(key string) bool {
 	switch key {
 	case TaintNotReady, TaintUnreachable, TaintNetworkUnavailable, TaintUnschedulable:
@@ -24,13 +23,12 @@ func JudgedTaint(key string) bool {
 	return false
 }
 
-// Ready reports whether the node has none of the judged taints, of any effect.
-// Conditions are not consulted, and a cordoned node counts as not ready.
+// Ready reports whether the node has no [JudgedTaint]. It does not use the node's conditions, and a cordoned node
+// counts as not ready.
 func (f NodeFacts) Ready() bool { return len(f.Taints) == 0 }
 
-// Unreachable reports whether the node has the unreachable taint, and since when.
-// Kubernetes adds and removes one such taint for each effect, one after the other,
-// and the earliest time counts. Since is zero if no taint has a time.
+// Unreachable reports whether the node has an unreachable taint, and returns the earliest time of these taints, or zero
+// if none has a time. Kubernetes adds one such taint for each effect, one after the other.
 func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
 	for _, taint := range f.Taints {
 		if taint.Key != TaintUnreachable {
@@ -44,8 +42,8 @@ func (f NodeFacts) Unreachable() (since time.Time, unreachable bool) {
 	return since, unreachable
 }
 
-// StillUnreachable reports whether this is the same loss as in earlier facts: one of
-// their unreachable taints is still there.
+// StillUnreachable reports whether the node has been unreachable since the earlier facts: it still has one of their
+// unreachable taints.
 func (f NodeFacts) StillUnreachable(earlier NodeFacts) bool {
 	return slices.ContainsFunc(f.Taints, func(taint Taint) bool {
 		return taint.Key == TaintUnreachable && !taint.TimeAdded.IsZero() && slices.ContainsFunc(earlier.Taints, func(old Taint) bool {

@@ -2,7 +2,7 @@ package journal
 
 // ClearInput is the input of a clear-node.
 type ClearInput struct {
-	// Pods are the pods to free.
+	// Pods are the pods to force-delete.
 	Pods []PodRef `json:"pods,omitempty"`
 }
 
@@ -14,16 +14,17 @@ func ClearInputOf(request ActionRequested) ClearInput {
 
 // PurgeInput is the input of a purge-node.
 type PurgeInput struct {
-	// Live is set if the node answered when a person requested its purge: then an answer is no reason to abandon the
-	// purge.
+	// Live is set if the node answered when a person requested its purge. EKCO then does not abandon the purge because
+	// the node answers.
 	Live bool `json:"live,omitempty"`
-	// Unasked is set if the node was ready, and no person could confirm the purge: then it begins after a time to
-	// cancel it.
+	// Unasked is set if the node was ready, and the command could not ask a person to confirm the purge. The purge then
+	// begins after a delay, so that a person can cancel it.
 	Unasked bool `json:"unasked,omitempty"`
-	// MaintainRook is false if a person wants the purge to leave Rook and Ceph unchanged, and true if it must also
-	// change Rook's list of storage nodes. If nil, the setting maintain_rook_storage_nodes decides about that list.
+	// MaintainRook is a person's choice: with false, the purge leaves Rook and Ceph unchanged; with true, it also
+	// changes Rook's list of storage nodes. With nil, the setting maintain_rook_storage_nodes decides about that list.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
-	// Node is what EKCO last knew of the node, in case the Node is deleted before planning. Nil if EKCO never saw it.
+	// Node has the last known facts about the node, in case the Node object is deleted before planning; nil if EKCO
+	// never saw the node.
 	Node *NodeFacts `json:"node,omitempty"`
 }
 

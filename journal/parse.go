@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ParseRecord reads a record into copies. It checks neither the hash (see [CheckRecord]) nor the payload (see
-// [Event.Decode]). The error wraps [ErrDamaged].
+// ParseRecord reads a record. The event shares no memory with the record. ParseRecord checks neither the hash (see
+// [CheckRecord]) nor the payload (see [Event.Decode]). The error wraps [ErrDamaged].
 func ParseRecord(record []byte) (Event, error) {
 	if event, ok := parseWritten(record); ok {
 		return event, nil
@@ -21,8 +21,8 @@ func ParseRecord(record []byte) (Event, error) {
 	return event, nil
 }
 
-// parseWritten reads a record in exactly the form that [Event.Seal] writes, about ten times faster than
-// encoding/json. It fails for strings with escapes.
+// parseWritten reads a record that has exactly the form that [Event.Seal] writes, without escapes in strings. It is
+// much faster than encoding/json. It returns false for every other record.
 func parseWritten(record []byte) (Event, bool) {
 	body, hash, err := splitRecord(record)
 	if err != nil {
@@ -56,8 +56,7 @@ func parseWritten(record []byte) (Event, bool) {
 	return event, !r.failed && len(r.rest) == 0
 }
 
-// reader consumes a record from its start; after the first mismatch it has failed, and all further results are
-// invalid.
+// reader reads a record from its start. At the first mismatch it sets failed; all results after that are invalid.
 type reader struct {
 	rest   []byte
 	failed bool
@@ -92,7 +91,7 @@ func (r *reader) number() uint64 {
 	return value
 }
 
-// raw returns the bytes of a string without escapes.
+// raw reads a string without escapes, and returns its bytes without the quotes.
 func (r *reader) raw() []byte {
 	if len(r.rest) == 0 || r.rest[0] != '"' {
 		r.failed = true
@@ -127,7 +126,7 @@ func (r *reader) time() (parsed time.Time) {
 	return parsed
 }
 
-// eventType saves an allocation for the types of the catalog.
+// eventType returns the string of the catalog, if possible, to avoid an allocation.
 func (r *reader) eventType() Type {
 	name := r.raw()
 	if known, ok := catalogByType[Type(name)]; ok {
@@ -136,7 +135,7 @@ func (r *reader) eventType() Type {
 	return Type(name)
 }
 
-// kind, actor and node save allocations for the most frequent values.
+// kind, actor and node return constant strings for frequent values, to avoid allocations.
 func (r *reader) kind() string {
 	switch text := r.raw(); string(text) {
 	case "Node":
@@ -168,7 +167,7 @@ func (r *reader) node(subject Subject) string {
 	return string(text)
 }
 
-// payload takes the rest. [Event.Decode] checks its syntax.
+// payload returns the rest of the record. [Event.Decode] checks its syntax later.
 func (r *reader) payload() json.RawMessage {
 	if len(r.rest) < 2 || r.rest[0] != '{' || r.rest[len(r.rest)-1] != '}' {
 		r.failed = true

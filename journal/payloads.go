@@ -13,55 +13,55 @@ type JournalCreated struct {
 	JournalID string `json:"journal_id"`
 }
 
-// JournalSalvaged records the loss by a damaged journal. Safe mode begins with it.
+// JournalSalvaged records that the journal was damaged and what was lost. Safe mode begins with this event.
 type JournalSalvaged struct {
 	// DamagedFile is the new name of the damaged file.
 	DamagedFile string `json:"damaged_file"`
-	// Problem is what verification found.
+	// Problem is the error of the verification.
 	Problem string `json:"problem"`
-	// Recovered is the number of events in the readable prefix, LastSeq the last of them.
+	// Recovered is the number of readable events at the start of the file. LastSeq is the number of the last of them.
 	Recovered uint64 `json:"recovered"`
 	LastSeq   uint64 `json:"last_seq"`
-	// LostAtLeast is how many events are certainly lost; if the end of the file is unreadable, more can be lost.
+	// LostAtLeast is how many events are certainly lost. More may be lost if the end of the file is unreadable.
 	LostAtLeast uint64 `json:"lost_at_least"`
-	// EarlierFiles were renamed at earlier damages whose events are lost now.
+	// EarlierFiles are the files of earlier damages, if the JournalSalvaged events about them are lost now.
 	EarlierFiles []string `json:"earlier_files,omitempty"`
 }
 
-// JournalOutdated says that the file lost its newest events, for example because an older copy was restored: its
-// mirror in the cluster has more. Safe mode begins with it.
+// JournalOutdated says that the file lost its newest events, for example because an older copy was restored. EKCO knows
+// this because the mirror in the cluster has newer events. Safe mode begins with this event.
 type JournalOutdated struct {
-	// LastSeq is the last event that the file certainly kept: its last one. It is 0 if the file continued without the
-	// lost events, since it is unknown where that began.
+	// LastSeq is the number of the file's last event. It is 0 if an EKCO appended other events to the file after the
+	// loss, because EKCO then does not know which events the file kept.
 	LastSeq uint64 `json:"last_seq"`
-	// Mirrored is the last event in the mirror, which was written at MirroredAt.
+	// Mirrored is the last event that the mirror includes. MirroredAt is when the mirror was written.
 	Mirrored   Position  `json:"mirrored"`
 	MirroredAt time.Time `json:"mirrored_at,omitzero"`
 }
 
-// JournalAdopted says that EKCO took over from a mirror what this journal lacked: open actions and pauses, by the
-// events before this one, and further state in its fields.
+// JournalAdopted says that EKCO took over state from a mirror that this journal lacked. The events right before this
+// one have the open actions and pauses. The fields of this one have the rest.
 type JournalAdopted struct {
-	// JournalID is the journal of that mirror, Mirrored its last event in the mirror, which was written at
-	// MirroredAt.
+	// JournalID is the journal whose state is in the mirror. Mirrored is the last event of that journal that the mirror
+	// includes. MirroredAt is when the mirror was written.
 	JournalID  string    `json:"journal_id"`
 	Mirrored   Position  `json:"mirrored,omitzero"`
 	MirroredAt time.Time `json:"mirrored_at,omitzero"`
-	// Actions is how many open actions were taken over or ended, Pauses how many pauses.
+	// Actions is the number of open actions that EKCO took over or ended. Pauses is the number of pauses.
 	Actions int `json:"actions,omitempty"`
 	Pauses  int `json:"pauses,omitempty"`
-	// EndedAt and Contests are those of [Carried].
+	// EndedAt and Contests have the same content as in [Carried].
 	EndedAt  map[ActionKind]time.Time   `json:"ended_at,omitempty"`
 	Contests map[string]json.RawMessage `json:"contests,omitempty"`
 }
 
-// JournalReplaced says that this journal replaced a file that is not the journal of this cluster.
+// JournalReplaced says that EKCO created this journal in the place of a file that is not the journal of this cluster.
 type JournalReplaced struct {
-	// File is the new name of that file.
+	// File is the new name of the file.
 	File string `json:"file"`
-	// Problem says why it could not be used.
+	// Problem says why EKCO could not use the file.
 	Problem string `json:"problem"`
-	// JournalID, ClusterUID, LastSeq and LastTime are of the journal in that file, if it is one.
+	// JournalID, ClusterUID, LastSeq and LastTime describe the journal in the file, if the file is a journal.
 	JournalID  string    `json:"journal_id,omitempty"`
 	ClusterUID string    `json:"cluster_uid,omitempty"`
 	LastSeq    uint64    `json:"last_seq,omitempty"`
@@ -78,13 +78,14 @@ type JournalExported struct {
 	File     string `json:"file"`
 	FirstSeq uint64 `json:"first_seq"`
 	LastSeq  uint64 `json:"last_seq"`
-	// Events is how many events the export has: all of that range.
+	// Events is the number of events in the export, which has all events of the range.
 	Events uint64 `json:"events"`
-	// Kept is how many of them also stayed in the journal, because their action is open or the state needs them.
+	// Kept is how many events of the range also stayed in the journal, because their action is open or the state needs
+	// them.
 	Kept uint64 `json:"kept"`
 }
 
-// JournalPruned records the removal of an old file next to the journal: the event comes first.
+// JournalPruned says that EKCO removes an old file next to the journal. EKCO appends the event before the removal.
 type JournalPruned struct {
 	File  string `json:"file"`
 	Bytes int64  `json:"bytes"`
@@ -100,96 +101,95 @@ type JournalImported struct {
 	Events   uint64 `json:"events"`
 }
 
-// OperatorStarted describes the process that begins to observe, and its settings.
+// OperatorStarted describes a process that starts to observe the cluster, and its settings.
 type OperatorStarted struct {
 	Version string `json:"version"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	DryRun  bool   `json:"dry_run,omitempty"`
-	// Command is the command that works because no operator runs, for example "purge-node worker-2"; empty for an
-	// operator.
+	// Command is set if the process is not an operator but a command that a person runs without an operator, for
+	// example "purge-node worker-2".
 	Command string `json:"command,omitempty"`
-	// ClusterUID is the UID of namespace kube-system, empty if EKCO may not read it. A journal belongs to the first
-	// cluster it saw.
+	// ClusterUID is the UID of namespace kube-system; empty if EKCO has no permission to read the namespace.
 	ClusterUID string `json:"cluster_uid,omitempty"`
-	// Settings are the policy keys and values in force. Never secrets.
+	// Settings are the configuration keys and values on which decisions depend. They contain no secrets.
 	Settings map[string]string `json:"settings,omitempty"`
-	// BootID identifies the boot of EKCO's machine, and Uptime is the monotonic clock of that boot: within one boot
-	// they say how long EKCO did not run, even if the clock was set.
+	// BootID identifies the boot of EKCO's machine. Uptime is the monotonic clock since that boot. If two starts have
+	// the same BootID, the clock shows how long EKCO did not run, even if the wall clock was set.
 	BootID string   `json:"boot_id,omitempty"`
 	Uptime Duration `json:"uptime,omitzero"`
 	// ClockSkew is how far the API server's clock is ahead of EKCO's; nil if unknown.
 	ClockSkew *Duration `json:"clock_skew,omitempty"`
 }
 
-// OperatorStopped says why the operator stopped in order.
+// OperatorStopped says that the operator stopped on request, and why.
 type OperatorStopped struct {
 	Reason string `json:"reason"`
 }
 
-// ClockJumped says that the clock of EKCO's machine was set, or that the machine slept. The event has the new time.
+// ClockJumped says that the clock of EKCO's machine was set, or that the machine slept. The time of the event is
+// already by the new clock.
 type ClockJumped struct {
-	// By is how far the clock went ahead of the elapsed time; below zero if it was set back.
+	// By is how much further the clock went than the time that has passed; negative if the clock was set back.
 	By Duration `json:"by"`
 }
 
-// APILost has the error of a request without an answer.
+// APILost says that the Kubernetes API stopped answering.
 type APILost struct {
+	// Error is the error of the request that noticed the outage.
 	Error string `json:"error"`
 }
 
 // APIRecovered ends an API outage.
 type APIRecovered struct {
-	// LostAt is when the outage was noticed.
+	// LostAt is when EKCO noticed the outage.
 	LostAt time.Time `json:"lost_at"`
 }
 
-// NodeRole is the role of a node for kubeadm.
+// NodeRole says whether a node runs the control plane.
 type NodeRole string
 
-// A node is a primary when it has the label node-role.kubernetes.io/master or
-// node-role.kubernetes.io/control-plane, of any value.
+// The roles. A node is a primary if it has the label node-role.kubernetes.io/master or
+// node-role.kubernetes.io/control-plane, with any value.
 const (
 	RolePrimary NodeRole = "primary"
 	RoleWorker  NodeRole = "worker"
 )
 
-// Taint is the part of a Node's taint that EKCO judges by.
+// Taint has the fields of a Node's taint that decisions use.
 type Taint struct {
 	Key    string `json:"key"`
 	Effect string `json:"effect"`
-	// TimeAdded is zero if the API has none.
+	// TimeAdded is zero if the taint has no time in the API.
 	TimeAdded time.Time `json:"time_added,omitzero"`
 }
 
-// NodeFacts is what EKCO knows about a Node. Only a change of these facts is recorded.
+// NodeFacts are the facts about a Node. EKCO records them only when one of them changes.
 type NodeFacts struct {
 	Role NodeRole `json:"role"`
-	// Taints are those of keys node.kubernetes.io/{not-ready, unreachable,
-	// network-unavailable, unschedulable}, sorted by key, then effect.
+	// Taints are the node's taints with a [JudgedTaint] key, sorted by key, then by effect.
 	Taints []Taint `json:"taints,omitempty"`
-	// Excluded is set by the label ekco.kurl.sh/exclude, unless its value is
-	// "false".
+	// Excluded is set by the label ekco.kurl.sh/exclude, unless its value is "false".
 	Excluded   bool   `json:"excluded,omitempty"`
 	InternalIP string `json:"internal_ip,omitempty"`
-	// Hostname is the one by which pods are bound to its machine: the label kubernetes.io/hostname, or the machine's
-	// own hostname without that label.
+	// Hostname is the hostname that binds pods to the node's machine: the value of the label kubernetes.io/hostname or,
+	// without that label, the machine's own hostname.
 	Hostname string `json:"hostname,omitempty"`
-	// Labels are the values of the labels that the configuration names.
+	// Labels are the node's labels whose keys are in the configuration.
 	Labels map[string]string `json:"labels,omitempty"`
 	// CreatedAt is the object's creation time.
 	CreatedAt time.Time `json:"created_at,omitzero"`
-	// Flapping is set while the node becomes lost and ready again and again. Then only the first loss is recorded,
-	// and no recovery or further loss, until one of them lasts: times of earlier losses do not count.
+	// Flapping is set while the node is lost and ready in quick alternation. EKCO then records only the first loss,
+	// until the node has been ready, or lost, for long enough.
 	Flapping bool `json:"flapping,omitempty"`
 }
 
-// NodeObserved has a Node's facts. The subject has its name and UID.
+// NodeObserved has new facts about a Node. The subject of the event has the Node's name and UID.
 type NodeObserved struct {
 	NodeFacts
-	// Flaps is how often the node was lost while it was flapping. It is set at the end of that.
+	// Flaps is how often the node was lost while it was flapping. It is set in the event that ends the flapping.
 	Flaps int `json:"flaps,omitempty"`
-	// UnreachableFor is how long the loss had lasted by then.
+	// UnreachableFor is for how long the node had been lost at the end of the flapping.
 	UnreachableFor Duration `json:"unreachable_for,omitzero"`
 }
 
@@ -202,14 +202,14 @@ type NodeGone struct {
 // PodTerminating says that a pod of an unknown node has a deletion timestamp.
 type PodTerminating struct {
 	NodeUID string `json:"node_uid"`
-	// DeletionTimestamp is the API's: the time of the request plus the grace period.
+	// DeletionTimestamp is the value in the API: the time of the deletion request plus the grace period.
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
-	// GracePeriod is the pod's own grace period, from the request on. Events of old versions do not have it.
+	// GracePeriod is the grace period of the deletion. Events of earlier versions do not have it.
 	GracePeriod *Duration `json:"grace_period,omitempty"`
 }
 
-// PodGone says that a terminating pod no longer exists, or that EKCO no longer watches its node because the node
-// answers again.
+// PodGone says that a terminating pod no longer exists, or that EKCO no longer watches the pod because its node answers
+// again.
 type PodGone struct {
 	NodeUID string `json:"node_uid"`
 }
@@ -224,16 +224,16 @@ type NodeState = State
 type NodeTransitioned struct {
 	From NodeState `json:"from"`
 	To   NodeState `json:"to"`
-	// Event is the machine's event that caused the transition.
+	// Event is the name of the transition in the machine's table.
 	Event string `json:"event"`
 	// Reason is for people.
 	Reason string `json:"reason"`
-	// Since is the begin of the new state's durations; for an unknown node when EKCO saw it lost. Zero means the
-	// event's own time.
+	// Since is when the new state began; for an unknown node, when EKCO saw that it was lost. Zero means the time of
+	// this event.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// PolicyRefused says that EKCO would act on the subject but may not.
+// PolicyRefused says that EKCO wants an action on the subject, and a rule of policy forbids the action.
 type PolicyRefused struct {
 	// Kind is the kind of the refused action.
 	Kind ActionKind `json:"kind"`
@@ -243,30 +243,30 @@ type PolicyRefused struct {
 	Reason string `json:"reason"`
 }
 
-// PolicyLifted ends a refusal.
+// PolicyLifted says that the rule no longer forbids the action.
 type PolicyLifted struct {
 	Kind ActionKind `json:"kind"`
 	Rule string     `json:"rule"`
 }
 
-// PauseSet stops EKCO from starting actions: for the subject's kind and name, or for everything if the subject is the
-// cluster.
+// PauseSet begins a pause: EKCO starts no actions automatically on the object with the subject's kind and name, or on
+// any object if the subject is the cluster.
 type PauseSet struct {
 	Reason string `json:"reason"`
 	// Until is when the pause ends automatically; zero means never.
 	Until time.Time `json:"until,omitzero"`
-	// Origin is set if the pause was set in another journal: EKCO took it over from the mirror.
+	// Origin is set if the pause was first set in another journal, and EKCO took it over from the mirror.
 	Origin *PauseOrigin `json:"origin,omitempty"`
 }
 
-// PauseOrigin is the event that set a pause.
+// PauseOrigin identifies the event in another journal that set a pause.
 type PauseOrigin struct {
 	JournalID string    `json:"journal_id"`
 	Seq       uint64    `json:"seq"`
 	At        time.Time `json:"at"`
 }
 
-// PauseCleared ends a pause of the same subject.
+// PauseCleared ends the pause of the subject.
 type PauseCleared struct {
 	Reason string `json:"reason"`
 }

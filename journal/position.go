@@ -2,13 +2,13 @@ package journal
 
 import "context"
 
-// Position is an event of a journal's chain. By its hash it also identifies all events before it.
+// Position identifies an event of a journal, and by the hash also all events before it.
 type Position struct {
 	Seq  uint64 `json:"seq"`
 	Hash Hash   `json:"hash"`
 }
 
-// End returns the position of the store's last event, zero for an empty store. That event is on disk.
+// End returns the position of the last event that is on disk, or zero for an empty store.
 func End(ctx context.Context, store Store) (Position, error) {
 	var end Position
 	for event, err := range store.Read(ctx, Query{Reverse: true, Limit: 1}) {
@@ -20,9 +20,9 @@ func End(ctx context.Context, store Store) (Position, error) {
 	return end, nil
 }
 
-// Contains reports whether the position is on the store's chain. It is not if the store ends before it, or has
-// another event with that number. A position that retention moved out counts as contained, since its hash can no
-// longer be compared. So does the zero Position, which is before all events.
+// Contains reports whether the store has the event at the position. It returns false if the store ends before that
+// number, or has another event with that number. It returns true if retention moved the event out, because the hash can
+// no longer be compared, and for the zero Position.
 func Contains(ctx context.Context, store Store, position Position) (bool, error) {
 	if position == (Position{}) {
 		return true, nil

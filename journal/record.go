@@ -16,8 +16,8 @@ import (
 //
 //	hash = SHA-256(hash of the record before, 32 raw bytes ‖ body)
 //
-// so that an auditor can verify the chain without knowing how EKCO encodes JSON. For the first record, the hash
-// before is 32 zeros.
+// so an auditor can verify the hashes without knowing how EKCO encodes JSON. For the first record, the hash of the
+// record before is 32 zero bytes.
 
 const (
 	hashMember = `,"hash":"`
@@ -26,55 +26,55 @@ const (
 	tailLen = len(hashMember) + 2*sha256.Size + len(recordEnd)
 )
 
-// Event returns the draft as an event without sequence number, time and hash. It fails like [Draft.Encode].
+// Event returns the draft as an event without sequence number, time and hash. It returns the errors of [Draft.Encode].
 func (d Draft) Event() (Event, error) {
 	payload, version, err := d.Encode()
 	if err != nil {
 		return Event{}, err
 	}
 	return Event{
-		Type: d.Type, Version: version, Action: valid(d.Action), Cause: d.Cause, Actor: valid(d.Actor), Payload: payload,
+		Type: d.Type, Version: version, Action: toValidUTF8(d.Action), Cause: d.Cause, Actor: toValidUTF8(d.Actor), Payload: payload,
 		Subject: Subject{
-			Kind: valid(d.Subject.Kind), Name: valid(d.Subject.Name),
-			UID: valid(d.Subject.UID), Node: valid(d.Subject.Node),
+			Kind: toValidUTF8(d.Subject.Kind), Name: toValidUTF8(d.Subject.Name),
+			UID: toValidUTF8(d.Subject.UID), Node: toValidUTF8(d.Subject.Node),
 		},
 	}, nil
 }
 
-// valid keeps what JSON can contain, so that an event reads back as Append returned it.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// toValidUTF8 replaces bytes that JSON cannot contain, so that a reader gets the same event that Append returned.
+func toValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Seal sets the event's hash from that of the record before, and returns the record.
+// Seal computes and sets the event's hash, and returns the record. previous is the hash of the record before.
 func (e *Event) Seal(previous Hash) []byte {
 	record, hash := SealBody(previous, e.appendBody(make([]byte, 0, 384+len(e.Payload))))
 	e.Hash = hash
 	return record
 }
 
-// SealBody appends the hash member and the closing brace to a JSON object that lacks both.
+// SealBody appends the hash and the closing brace to body, a JSON object without its closing brace.
 func SealBody(previous Hash, body []byte) ([]byte, Hash) {
-	hash := chain(previous, body)
+	hash := chainHash(previous, body)
 	return appendTail(body, hash), hash
 }
 
-// Record returns the event's stored form, with the hash it has.
+// Record returns the stored form of the event. It does not compute the hash again.
 func (e Event) Record() []byte {
 	return appendTail(e.appendBody(make([]byte, 0, 384+len(e.Payload))), e.Hash)
 }
 
-// CheckRecord compares a record's hash with its content, and returns it. The error wraps [ErrDamaged].
+// CheckRecord checks that the hash in a record matches its content, and returns the hash. The error wraps [ErrDamaged].
 func CheckRecord(previous Hash, record []byte) (Hash, error) {
 	body, stated, err := splitRecord(record)
 	if err != nil {
 		return Hash{}, err
 	}
-	if computed := chain(previous, body); computed != stated {
+	if computed := chainHash(previous, body); computed != stated {
 		return Hash{}, fmt.Errorf("the record has hash %s, but its content has %s: %w", stated, computed, ErrDamaged)
 	}
 	return stated, nil
 }
 
-// RecordHash returns the hash in a record, unchecked.
+// RecordHash returns the hash in a record, without checking it.
 func RecordHash(record []byte) (Hash, error) {
 	_, stated, err := splitRecord(record)
 	return stated, err
@@ -96,7 +96,7 @@ func splitRecord(record []byte) (body []byte, stated Hash, err error) {
 	return record[:at], stated, nil
 }
 
-func chain(previous Hash, body []byte) Hash {
+func chainHash(previous Hash, body []byte) Hash {
 	digest := sha256.New()
 	digest.Write(previous[:])
 	digest.Write(body)

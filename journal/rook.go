@@ -7,23 +7,24 @@ import (
 	"strings"
 )
 
-// The kinds of action that change Rook's custom resources. The input and the plan of each is a [RookChange].
+// The kinds of action that change Rook's custom resources. Their input and the facts of their plan are a [RookChange].
 const (
-	// ActionAddStorageNodes lets Ceph use new nodes.
+	// ActionAddStorageNodes adds nodes to the list of storage nodes, so that Ceph uses them.
 	ActionAddStorageNodes ActionKind = "add-storage-nodes"
-	// ActionRaiseCopies makes Ceph keep more copies of data, once there are enough hosts.
+	// ActionRaiseCopies makes Ceph store more copies of the data, if there are enough hosts.
 	ActionRaiseCopies ActionKind = "raise-copies"
 	// ActionAddCephDaemons makes Ceph's monitors and managers redundant.
 	ActionAddCephDaemons ActionKind = "add-ceph-daemons"
 )
 
-// StepChangeRook is the step of each. Its outputs are the [RookFacts] of the object after it.
+// StepChangeRook is the step of these actions that changes the object. Its outputs are the [RookFacts] of the changed
+// object.
 const StepChangeRook = "change"
 
 // RookCluster is the CephCluster that kURL installs.
 var RookCluster = Subject{Kind: "CephCluster", Name: rookNamespace + "/rook-ceph"}
 
-// RookCeph is the cluster according to Ceph itself. Its UID is Ceph's fsid.
+// RookCeph is the subject for facts that Ceph itself reports. Its UID is Ceph's fsid.
 var RookCeph = Subject{Kind: "Ceph", Name: rookNamespace + "/ceph"}
 
 const rookNamespace = "rook-ceph"
@@ -35,7 +36,7 @@ const (
 	KindCephObjectStore = "CephObjectStore"
 )
 
-// RookPools is the custom resource of that kind and name.
+// RookPools returns the subject for a custom resource with pools.
 func RookPools(kind, name string) Subject {
 	return Subject{Kind: kind, Name: rookNamespace + "/" + name}
 }
@@ -45,94 +46,98 @@ func HasRookPools(of Subject) bool {
 	return slices.Contains([]string{KindCephBlockPool, KindCephFilesystem, KindCephObjectStore}, of.Kind)
 }
 
-// RookFacts is what EKCO judges one of Rook's custom resources, or Ceph, by.
+// RookFacts are the facts about one of Rook's custom resources, or about Ceph, that decisions use.
 type RookFacts struct {
 	UID string `json:"-"`
-	// Generation counts the changes of its spec by any client; zero for Ceph.
+	// Generation counts all changes of the resource's spec; zero for Ceph.
 	Generation int64 `json:"generation,omitempty"`
-	// Version is the version of Rook, in the CephCluster alone; empty if unknown, with the reason in Unversioned.
+	// Version is the version of Rook. Only the facts about the CephCluster have it. If it is unknown, Unversioned says
+	// why.
 	Version     string `json:"version,omitempty"`
 	Unversioned string `json:"unversioned,omitempty"`
-	// Numbers are those that EKCO may change with this version of Rook, by JSON pointer. If one is missing, Rook
-	// decides it, as for zero mgrs, which means one.
+	// Numbers are the numbers in the spec that EKCO may change with this version of Rook, by JSON pointer. For a
+	// missing number, Rook uses its default.
 	Numbers map[string]int `json:"numbers,omitempty"`
-	// Storage is the CephCluster's; nil if it has none, as for an external Ceph.
+	// Storage is the storage section of the CephCluster; nil if it has none, for example for an external Ceph.
 	Storage *RookStorage `json:"storage,omitempty"`
-	// Hosts are those with an OSD that is up and in and accepts data, sorted by name; only for Ceph.
+	// Hosts are the hosts with an OSD that is up, is in and accepts data, sorted by name. Only facts about Ceph have
+	// them.
 	Hosts []string `json:"hosts,omitempty"`
-	// Ceph is what else Ceph reports; nil except for Ceph.
+	// Ceph has the other facts that Ceph reports; nil in the facts about a custom resource.
 	Ceph *CephFacts `json:"ceph,omitempty"`
-	// Redundant are the places of numbers for which Rook requires 2 or more.
+	// Redundant are the JSON pointers of the numbers for which Rook requires 2 or more.
 	Redundant []string `json:"redundant,omitempty"`
-	// Names are the names of pools that the resource sets itself.
+	// Names are the names of pools, if the resource sets them.
 	Names RookNames `json:"names,omitempty"`
 }
 
-// CephFacts is what Ceph reports. It leaves out values that keep changing, such as bytes and numbers of placement
-// groups.
+// CephFacts are the facts that Ceph reports. They do not contain values that change all the time, such as the number of
+// bytes, because each change would be an event.
 type CephFacts struct {
-	// Version is such as "16.2.15 pacific", empty if EKCO cannot read it.
+	// Version is the version of Ceph, for example "16.2.15 pacific"; empty if EKCO cannot read it.
 	Version string `json:"version,omitempty"`
-	// Health is Ceph's health, such as HEALTH_WARN. Checks are the codes of its health checks, sorted, with muted
-	// ones.
+	// Health is Ceph's health, for example HEALTH_WARN. Checks are the sorted codes of the failed health checks,
+	// including muted checks.
 	Health string   `json:"health,omitempty"`
 	Checks []string `json:"checks,omitempty"`
-	// Occupied are the hosts that have an OSD, running or not, sorted by name.
+	// Occupied are the hosts that have an OSD, sorted by name. The OSD may be down.
 	Occupied []string `json:"occupied,omitempty"`
-	// Crush are all hosts in the CRUSH map, also without OSDs, sorted by name.
+	// Crush are all hosts in the CRUSH map, sorted by name, including hosts without OSDs.
 	Crush []string `json:"crush,omitempty"`
 	// Pools are sorted by name.
 	Pools []CephPool `json:"pools,omitempty"`
 }
 
-// CephPool is a pool in Ceph, whatever Rook's resource says.
+// CephPool has the facts about a pool that Ceph reports. Rook's resource may differ.
 type CephPool struct {
 	Name string `json:"name"`
-	// Size is how many copies it keeps, and MinSize how many it needs to serve.
+	// Size is the number of copies of the data. MinSize is the number of copies that must be available to serve
+	// clients.
 	Size    int `json:"size"`
 	MinSize int `json:"min_size"`
-	// PGMin is its minimum of placement groups, zero for none, and PGs how many it has, zero in earlier facts.
+	// PGMin is the minimum number of placement groups; zero for no minimum. PGs is their present number; zero in facts
+	// of earlier versions.
 	PGMin int `json:"pg_num_min,omitempty"`
 	PGs   int `json:"pg_num,omitempty"`
-	// RecordedEnough is the verdict in facts without PGs: it has at least [PoolPGMin] placement groups.
+	// RecordedEnough says in facts without PGs that the pool has at least [PoolPGMin] placement groups.
 	RecordedEnough bool `json:"enough_groups,omitempty"`
-	// Bound is set if its copies cannot be on any hosts, or it has no copies.
+	// Bound is set if the pool's copies must be on certain hosts, or if the pool stores no copies.
 	Bound bool `json:"bound,omitempty"`
-	// OnOSDs is set if its copies are on different OSDs, and may be on one host.
+	// OnOSDs is set if the pool's copies must be on different OSDs but may be on the same host.
 	OnOSDs bool `json:"on_osds,omitempty"`
 }
 
-// RookStorage says which nodes Ceph may use.
+// RookStorage is the storage section of a CephCluster, which says which nodes Ceph may use.
 type RookStorage struct {
-	// AllNodes is set if it may use all nodes, whatever the list says.
+	// AllNodes is set if Ceph may use all nodes, not only the listed ones.
 	AllNodes bool `json:"all_nodes,omitempty"`
 	// Nodes are the listed hostnames, sorted.
 	Nodes []string `json:"nodes,omitempty"`
-	// Claims is set if its OSDs are on claims and not on nodes.
+	// Claims is set if the OSDs use PersistentVolumeClaims instead of the nodes' disks.
 	Claims bool `json:"claims,omitempty"`
 }
 
-// Changes counts the changes of the object's spec.
+// Changes returns how often the object's spec was changed.
 func (f RookFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts as those of the object with that UID.
+// Of returns the facts with the UID of the object.
 func (f RookFacts) Of(uid string) RookFacts {
 	f.UID = uid
 	return f
 }
 
-// Lists reports whether the list allows Ceph to use the node with that hostname.
+// Lists reports whether Ceph uses only listed nodes, and the node with this hostname is one of them.
 func (s *RookStorage) Lists(hostname string) bool {
 	return s != nil && !s.AllNodes && slices.Contains(s.Nodes, hostname)
 }
 
-// The numbers of a CephCluster.
+// The JSON pointers of the numbers in a CephCluster.
 const (
 	RookMons = "/spec/mon/count"
 	RookMgrs = "/spec/mgr/count"
 )
 
-// RookNumberName names a number for people, from its place in the object.
+// RookNumberName returns a name for people of the number at a JSON pointer or a [PoolPlace].
 func RookNumberName(place string) string {
 	if pool, setting, is := PoolNumber(place); is {
 		return setting + " of pool " + pool
@@ -140,51 +145,52 @@ func RookNumberName(place string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(place, "/spec"), "/"), "/", ".")
 }
 
-// RookChange is a change of a custom resource, made completely or not at all.
+// RookChange is a change of a custom resource. EKCO makes the whole change or none of it.
 type RookChange struct {
-	// Numbers are the new numbers, by place.
+	// Numbers are the numbers to change, by JSON pointer or [PoolPlace].
 	Numbers map[string]RookNumber `json:"numbers,omitempty"`
-	// Nodes are to be listed; Ceph then uses only listed nodes.
+	// Nodes are the nodes to add to the list of storage nodes. Ceph then uses only listed nodes.
 	Nodes []RookNode `json:"nodes,omitempty"`
-	// Hosts is how many hosts with storage the change needs; zero for any.
+	// Hosts is the minimum number of hosts with storage for the change; zero for no minimum.
 	Hosts int `json:"hosts,omitempty"`
-	// Label is the label that a node must have to be listed, as key=value; empty for any node.
+	// Label is the label that a node must have to be added to the list, as key=value; empty if none is required.
 	Label string `json:"label,omitempty"`
-	// Whole is set if the list replaces "all nodes": then a host with OSDs that is not in it would no longer be used.
+	// Whole is set if the list replaces the setting that Ceph uses all nodes. Ceph would then no longer use a host with
+	// OSDs that is not in Nodes.
 	Whole bool `json:"whole,omitempty"`
-	// Gone are the hosts for which a number is lowered, by their names in the CRUSH map.
+	// Gone are the lost hosts because of which EKCO lowers a number, by their names in the CRUSH map.
 	Gone []string `json:"gone,omitempty"`
-	// Partly is set if it is to be lowered further should other hosts stay away.
+	// Partly is set if EKCO will lower the number further unless other hosts return.
 	Partly bool `json:"partly,omitempty"`
-	// ByCommand is set if Rook does not apply a lower number in Ceph: then EKCO also sets the pools.
+	// ByCommand is set if Rook does not apply a lower number to Ceph's pools, so that EKCO must also set it there.
 	ByCommand bool `json:"by_command,omitempty"`
-	// Names are the names of the changed pools, if the object sets them.
+	// Names are the names of the changed pools, if the resource sets them.
 	Names RookNames `json:"names,omitempty"`
 }
 
-// RookNumber is a number before and after the change.
+// RookNumber has the values of a number before and after a change.
 type RookNumber struct {
 	From int `json:"from"`
 	To   int `json:"to"`
 }
 
-// RookNode is a node that Ceph is to use.
+// RookNode is a node to add to the list of storage nodes.
 type RookNode struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Hostname is Rook's name for it.
+	// Hostname is the name of the node in Rook's list.
 	Hostname string `json:"hostname"`
-	// Occupied is set if it has OSDs, so that it is listed even if it is not ready.
+	// Occupied is set if the node has OSDs. EKCO then adds the node even if it is not ready.
 	Occupied bool `json:"occupied,omitempty"`
 }
 
-// CrushName is Rook's name for a machine in the CRUSH map, which has no dots.
+// CrushName returns the name that Rook gives a host in the CRUSH map. Rook replaces dots.
 func CrushName(hostname string) string { return strings.ReplaceAll(hostname, ".", "-") }
 
-// From describes the numbers before the change, for people.
+// From returns a text for people with the numbers before the change.
 func (c RookChange) From() string { return c.numbers(func(n RookNumber) int { return n.From }) }
 
-// To describes the numbers after the change.
+// To returns a text for people with the numbers after the change.
 func (c RookChange) To() string { return c.numbers(func(n RookNumber) int { return n.To }) }
 
 func (c RookChange) numbers(which func(RookNumber) int) string {
@@ -199,7 +205,7 @@ func (c RookChange) numbers(which func(RookNumber) int) string {
 	return strings.Join(texts, ", ")
 }
 
-// Lacks says which part of the change is missing, or "".
+// Lacks returns which part of the change the live object does not have yet, or "".
 func (c RookChange) Lacks(live RookFacts) string {
 	var lacks []string
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
@@ -215,7 +221,7 @@ func (c RookChange) Lacks(live RookFacts) string {
 	return strings.Join(lacks, ", ")
 }
 
-// Moved says which number has neither the old nor the new value, or "".
+// Moved returns which number another client changed, so that it has neither the old nor the new value; or "".
 func (c RookChange) Moved(live RookFacts) string {
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
 		has, there := live.number(place)

@@ -1,11 +1,11 @@
 package journal
 
-// ActionLowerCopies makes Ceph keep fewer copies in the pools of one number, after hosts are gone for good. Its input
-// and its plan is a [RookChange] of that number.
+// ActionLowerCopies lowers the number of copies in a custom resource of Rook, after hosts were lost for good. Its input
+// and the facts of its plan are a [RookChange] with this number.
 const ActionLowerCopies ActionKind = "lower-copies"
 
-// StepRookCarried waits until Ceph has what Rook's resource says, and StepLowerPools sets it in Ceph if Rook does
-// not.
+// Steps of lower-copies. StepRookCarried waits until Rook has applied the number to Ceph. StepLowerPools sets the
+// number in Ceph if Rook does not.
 const (
 	StepRookCarried = "carried"
 	StepLowerPools  = "lower-pools"

@@ -9,13 +9,13 @@ import (
 const (
 	// ActionSetCSIResources sets the resource requests and limits of the pods of Ceph's CSI drivers.
 	ActionSetCSIResources ActionKind = "set-csi-resources"
-	// ActionSpreadMDS spreads the MDS of a filesystem over different hosts.
+	// ActionSpreadMDS makes the MDS pods of a filesystem run on different hosts.
 	ActionSpreadMDS ActionKind = "spread-mds"
 	// ActionSetPriorityClass sets the priority class of the pods of one of Rook's workloads.
 	ActionSetPriorityClass ActionKind = "set-priority-class"
 )
 
-// Their steps. StepSetRookPods is the change; its outputs are the [RookPodsFacts] of the object after it.
+// The steps of these actions. StepSetRookPods changes the object, and its outputs are the new [RookPodsFacts].
 const (
 	StepSetRookPods    = "set"
 	StepAwaitMDSHosts  = "await-hosts"
@@ -26,89 +26,90 @@ const (
 // RookOperatorConfig is the ConfigMap of Rook's operator, with the resources of the pods of Ceph's CSI drivers.
 var RookOperatorConfig = Subject{Kind: "ConfigMap", Name: rookNamespace + "/rook-ceph-operator-config"}
 
-// KindCephMDS is the kind of a filesystem's MDS, which is not a Kubernetes kind.
+// KindCephMDS is the kind of the subject for the MDS of a filesystem. Kubernetes has no such kind.
 const KindCephMDS = "CephMDS"
 
-// RookMDS are the MDS of the CephFilesystem of that name, with the name of their Deployments without the suffix.
-// Their UID is [MDSOf] the filesystem's, since the CephFilesystem itself is another thing.
+// RookMDS returns the subject for the MDS of a CephFilesystem. Its name is the common part of the names of their
+// Deployments. Its UID must be [MDSOf] the CephFilesystem's UID, because the CephFilesystem itself is another thing.
 func RookMDS(filesystem string) Subject {
-	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsPrefix + filesystem}
+	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsNamePrefix + filesystem}
 }
 
-// MDSFilesystem returns the name of the MDS's CephFilesystem.
+// MDSFilesystem returns the name of the CephFilesystem of a subject from [RookMDS].
 func MDSFilesystem(mds Subject) string {
-	return strings.TrimPrefix(mds.Name, rookNamespace+"/"+mdsPrefix)
+	return strings.TrimPrefix(mds.Name, rookNamespace+"/"+mdsNamePrefix)
 }
 
 const (
-	mdsPrefix = "rook-ceph-mds-"
-	mdsOf     = "mds-of-"
+	mdsNamePrefix = "rook-ceph-mds-"
+	mdsUIDPrefix  = "mds-of-"
 )
 
-// MDSOf is the UID of the MDS of the filesystem with that UID.
-func MDSOf(filesystem string) string { return mdsOf + filesystem }
+// MDSOf returns the UID of the subject from [RookMDS]. filesystem is the UID of the CephFilesystem.
+func MDSOf(filesystem string) string { return mdsUIDPrefix + filesystem }
 
-// The kinds of workload of Rook's daemons.
+// The Kubernetes kinds that Rook uses for its daemons.
 const (
 	KindDeployment = "Deployment"
 	KindDaemonSet  = "DaemonSet"
 )
 
-// RookWorkload is the workload of that kind and name in Rook's namespace.
+// RookWorkload returns the subject for a Deployment or DaemonSet in Rook's namespace.
 func RookWorkload(kind, name string) Subject {
 	return Subject{Kind: kind, Name: rookNamespace + "/" + name}
 }
 
-// RookAgent is the DaemonSet of the agent of Rook versions without CSI.
+// RookAgent is the DaemonSet of Rook's agent, which Rook versions without CSI have.
 var RookAgent = RookWorkload(KindDaemonSet, "rook-ceph-agent")
 
-// RookPodsFacts is what EKCO judges the settings of Rook's pods by.
+// RookPodsFacts are the facts about the settings of Rook's pods that decisions use. Each object has only some of them.
 type RookPodsFacts struct {
 	UID string `json:"-"`
-	// Generation counts the changes of the object's spec by any client; zero for a ConfigMap, which has none.
+	// Generation counts all changes of the object's spec; zero for a ConfigMap, which has no spec.
 	Generation int64 `json:"generation,omitempty"`
-	// Version is Rook's, for the ConfigMap alone; empty if unknown, with the reason in Unversioned.
+	// Version is the version of Rook. Only the facts about the ConfigMap have it. If it is unknown, Unversioned says
+	// why.
 	Version     string `json:"version,omitempty"`
 	Unversioned string `json:"unversioned,omitempty"`
-	// Differing are the keys of the ConfigMap whose resources differ from EKCO's or are missing, sorted; none for a
-	// Rook that does not know all keys.
+	// Differing are the sorted keys of the ConfigMap whose value is missing or is not the one that EKCO sets. It is
+	// empty for a version of Rook that does not know all keys.
 	Differing []string `json:"differing,omitempty"`
-	// OneNode is set if the MDS are placed as kURL does on a single node, where they may share a host.
+	// OneNode is set if the MDS have the placement that kURL sets on a single node, which lets them share a host.
 	OneNode bool `json:"one_node,omitempty"`
-	// Spread is set if they are placed as EKCO does, each on its own host. If neither is set, another program placed
-	// them.
+	// Spread is set if the MDS have the placement that EKCO sets: each MDS on its own host. If neither OneNode nor
+	// Spread is set, another program set the placement.
 	Spread bool `json:"spread,omitempty"`
-	// Hosts are the nodes with ready MDS, sorted.
+	// Hosts are the sorted names of the nodes with a ready MDS.
 	Hosts []string `json:"hosts,omitempty"`
-	// Daemon is the daemon of a workload, such as "osd".
+	// Daemon is the type of Ceph daemon that a workload runs, for example "osd".
 	Daemon string `json:"daemon,omitempty"`
-	// Priority is the priority class of a workload's pods, empty for none.
+	// Priority is the priority class of a workload's pods; empty if they have none.
 	Priority string `json:"priority,omitempty"`
 }
 
-// Changes counts the changes of the object's spec.
+// Changes returns how often the object's spec was changed.
 func (f RookPodsFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts as those of the object with that UID.
+// Of returns the facts with the UID of the object.
 func (f RookPodsFacts) Of(uid string) RookPodsFacts {
 	f.UID = uid
 	return f
 }
 
-// RookPodsInput is the input of these actions; each uses its own fields.
+// RookPodsInput is the input of the actions that change Rook's pods. Each kind of action uses only some of the fields.
 type RookPodsInput struct {
 	// Keys are the keys of the ConfigMap to set.
 	Keys []string `json:"keys,omitempty"`
-	// Nodes is how many nodes the change needs.
+	// Nodes is the minimum number of nodes for the change.
 	Nodes int `json:"nodes,omitempty"`
-	// Class is the priority class to set, and Daemon the daemon of the workload.
+	// Class is the priority class to set. Daemon is the type of Ceph daemon that the workload runs.
 	Class  string `json:"class,omitempty"`
 	Daemon string `json:"daemon,omitempty"`
 }
 
-// Lacks says which part of the input is missing in the thing, or "".
+// Lacks returns which part of the change the live object does not have yet, or "".
 func (i RookPodsInput) Lacks(kind string, live RookPodsFacts) string {
-	differ := i.differ(live)
+	differ := i.outdatedKeys(live)
 	switch {
 	case kind == RookOperatorConfig.Kind && len(differ) > 0:
 		return strings.Join(differ, ", ") + " differ"
@@ -122,8 +123,8 @@ func (i RookPodsInput) Lacks(kind string, live RookPodsFacts) string {
 	return ""
 }
 
-// Moved says how another program changed the thing, so that EKCO no longer may, or "". EKCO may always set the keys
-// of the ConfigMap.
+// Moved returns how another program changed the object, so that EKCO may not change it any more; or "". EKCO may always
+// set the keys of the ConfigMap.
 func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	switch {
 	case kind == RookOperatorConfig.Kind:
@@ -136,8 +137,8 @@ func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	return ""
 }
 
-// differ returns the keys that are not up to date.
-func (i RookPodsInput) differ(live RookPodsFacts) (differ []string) {
+// outdatedKeys returns the input's keys that are not up to date in the live object.
+func (i RookPodsInput) outdatedKeys(live RookPodsFacts) (differ []string) {
 	for _, key := range i.Keys {
 		if slices.Contains(live.Differing, key) {
 			differ = append(differ, key)

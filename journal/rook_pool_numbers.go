@@ -5,42 +5,44 @@ import (
 	"strings"
 )
 
-// ActionSetCephPools sets numbers of Ceph's pools that no custom resource of Rook has, by command. Its input is a
-// [RookChange] of the thing [RookCeph], with the numbers of a single pool.
+// ActionSetCephPools sets numbers of a Ceph pool that no custom resource of Rook has. It uses commands of Ceph. Its
+// input is a [RookChange] of [RookCeph] with the numbers of one pool.
 const ActionSetCephPools ActionKind = "set-ceph-pools"
 
-// Its steps: one for each number, with its place in the id. If a single copy needs an option of Ceph's monitors, a
-// step first records that it may be set, and the undo of that restores the option.
+// The steps of set-ceph-pools. There is one StepSetPoolNumber for each number, with its place in the id. Ceph accepts a
+// single copy only with an option of its monitors: StepNoteOption records that EKCO may set the option, and its undo
+// step, StepPutOptionBack, restores it.
 const (
 	StepSetPoolNumber = "set-pool"
 	StepNoteOption    = "note-option"
 	StepPutOptionBack = "put-option-back"
 )
 
-// The pool of Ceph's mgr, from Ceph 17 on and before.
+// The name of the pool of Ceph's mgr: MgrPool from Ceph 17 on, OldMgrPool before.
 const (
 	MgrPool    = ".mgr"
 	OldMgrPool = "device_health_metrics"
 )
 
-// PoolPGMin is the minimum of placement groups of the metadata pools of an object store.
+// PoolPGMin is the minimum number of placement groups for the metadata pools of an object store.
 const PoolPGMin = 8
 
-// The numbers of a pool in Ceph, by Ceph's names.
+// Ceph's names for the settings of a pool.
 const (
 	PoolSize     = "size"
 	PoolMinSize  = "min_size"
 	PoolPGNumMin = "pg_num_min"
 )
 
-const poolNumbers = "/pools/"
+const poolNumberPrefix = "/pools/"
 
-// PoolPlace is the place of a number of a pool in Ceph. It is not a place in a custom resource.
-func PoolPlace(pool, setting string) string { return poolNumbers + pool + "/" + setting }
+// PoolPlace returns the key of a Ceph pool's number in [RookChange.Numbers]. It begins with "/pools/", so that it
+// differs from the JSON pointers of custom resources.
+func PoolPlace(pool, setting string) string { return poolNumberPrefix + pool + "/" + setting }
 
-// PoolNumber is the reverse of [PoolPlace].
+// PoolNumber returns the pool and the setting in a key from [PoolPlace], and false for another key.
 func PoolNumber(place string) (pool, setting string, is bool) {
-	rest, is := strings.CutPrefix(place, poolNumbers)
+	rest, is := strings.CutPrefix(place, poolNumberPrefix)
 	i := strings.LastIndexByte(rest, '/')
 	if !is || i < 0 {
 		return "", "", false
@@ -48,7 +50,7 @@ func PoolNumber(place string) (pool, setting string, is bool) {
 	return rest[:i], rest[i+1:], true
 }
 
-// number returns the number at that place, in the custom resource or in Ceph, and whether it exists.
+// number returns the number at a JSON pointer or a [PoolPlace], and whether it exists.
 func (f RookFacts) number(place string) (has int, there bool) {
 	name, setting, ofPool := PoolNumber(place)
 	if !ofPool {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// RookNames are the names in Ceph of pools that a custom resource names itself, by the places of their sizes.
+// RookNames has the names of the pools for which a custom resource sets the name in Ceph. The keys are the JSON
+// pointers of the pools' sizes.
 type RookNames map[string]string
 
-// Make reports whether Rook creates the pool with this name for that place of a custom resource, whose number is the
-// pool's size.
+// Make reports whether a pool in Ceph is one that Rook creates for the size at a JSON pointer of a custom resource.
 func (n RookNames) Make(of Subject, place, pool string) bool {
 	if name, own := n[place]; own {
 		return pool == name
 	}
-	return named(of, place, pool)
+	return hasDefaultName(of, place, pool)
 }
 
-// named applies Rook's rules for names.
-func named(of Subject, place, pool string) bool {
+// hasDefaultName applies Rook's rules for pools whose name the custom resource does not set.
+func hasDefaultName(of Subject, place, pool string) bool {
 	_, name, _ := strings.Cut(of.Name, "/")
 	switch where := strings.TrimSuffix(place, "/replicated/size"); of.Kind {
 	case KindCephBlockPool:
@@ -28,11 +28,11 @@ func named(of Subject, place, pool string) bool {
 		_, err := strconv.Atoi(number)
 		return where == "/spec/metadataPool" && pool == name+"-metadata" || isData && err == nil && pool == name+"-data"+number
 	case KindCephObjectStore:
-		return where == "/spec/dataPool" && pool == storeData(name) || where == "/spec/metadataPool" && pool != storeData(name) &&
+		return where == "/spec/dataPool" && pool == dataPoolName(name) || where == "/spec/metadataPool" && pool != dataPoolName(name) &&
 			(pool == ".rgw.root" || strings.HasPrefix(pool, name+".rgw."))
 	}
 	return false
 }
 
-// storeData is the data pool of an object store; all its other pools are for metadata.
-func storeData(name string) string { return name + ".rgw.buckets.data" }
+// dataPoolName returns the name of an object store's data pool. All other pools of the store are for metadata.
+func dataPoolName(name string) string { return name + ".rgw.buckets.data" }

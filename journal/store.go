@@ -12,14 +12,14 @@ import (
 var (
 	// ErrClosed is returned by every call on a closed store.
 	ErrClosed = errors.New("journal is closed")
-	// ErrDamaged is returned if a record or the chain was changed since it was written.
+	// ErrDamaged is returned if the content of the journal was changed after EKCO wrote it.
 	ErrDamaged = errors.New("journal is damaged")
-	// ErrUnverified is returned by an opener that could not check the file, because the checking process was killed,
-	// timed out or could not read. The file may be intact, and was not changed.
+	// ErrUnverified is returned if a journal could not be opened because the process that verifies the file was killed,
+	// took too long or could not read. The file may be intact, and was not changed.
 	ErrUnverified = errors.New("journal could not be verified")
-	// ErrNotAJournal is returned by an opener for a file that never was a journal. It was not changed.
+	// ErrNotAJournal is returned for a file that never was a journal. The file was not changed.
 	ErrNotAJournal = errors.New("not an EKCO journal")
-	// ErrLocked is returned by an opener if another process holds the journal. The message has its pid.
+	// ErrLocked is returned if another process has the journal open. The message has its pid, if known.
 	ErrLocked = errors.New("journal is in use")
 	// ErrOtherCluster is returned when a journal belongs to another cluster.
 	ErrOtherCluster = errors.New("journal belongs to another cluster")
@@ -32,30 +32,30 @@ var (
 	ErrUnwritable = errors.New("journal cannot be written")
 )
 
-// UnwritableError is an [ErrUnwritable] with its cause.
+// UnwritableError is an [ErrUnwritable] with the error that caused it.
 type UnwritableError struct{ Cause error }
 
 func (e *UnwritableError) Error() string {
 	return fmt.Sprintf("%v, nothing was recorded: %v; free space on its file system, or make it writable again", ErrUnwritable, e.Cause)
 }
 
-// Unwrap makes errors.Is hold for ErrUnwritable and for the cause.
+// Unwrap returns ErrUnwritable and the cause, so that errors.Is finds both.
 func (e *UnwritableError) Unwrap() []error { return []error{ErrUnwritable, e.Cause} }
 
-// Store is an append-only log of events. All methods are safe for concurrent use. The suite in journaltest tests what
-// every implementation must do.
+// Store is an append-only log of events. All methods are safe for concurrent use. Package journaltest tests an
+// implementation.
 type Store interface {
-	// Append writes the drafts as one unit and returns them as events, in order and with consecutive sequence
-	// numbers. If it returns no error, they survive a crash of the process and of the machine. If it returns an
-	// error, none of them was appended; but if ctx ended during the write, all of them or none may have been.
+	// Append writes the drafts as one unit and returns them as events, in order and with consecutive sequence numbers.
+	// If it returns no error, the events are on disk and survive a crash of the machine. If it returns an error, it has
+	// appended no event. But if ctx ended during the write, it may have appended all of them.
 	Append(ctx context.Context, drafts ...Draft) ([]Event, error)
 
-	// Read yields the matching events, in the query's order: all that were appended before the call, and maybe later
-	// ones. An error ends the sequence.
+	// Read yields the matching events in the query's order. It yields all events that were appended before the call,
+	// and may yield later events. An error ends the sequence.
 	Read(ctx context.Context, query Query) iter.Seq2[Event, error]
 
-	// Follow yields every event with a sequence number above after, then waits for more, until ctx ends (then the
-	// sequence ends without an error) or the store is closed (then the last pair has ErrClosed).
+	// Follow yields every event with a sequence number above after, and then waits for new events. When ctx ends, the
+	// sequence ends without an error. When the store is closed, the last pair has ErrClosed.
 	Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 
 	// SaveSnapshot saves a folded state, replacing an older one.
@@ -67,8 +67,8 @@ type Store interface {
 	// Stat describes the journal.
 	Stat(ctx context.Context) (Stat, error)
 
-	// BindCluster makes the journal belong to the cluster with this UID (of namespace kube-system) if it belongs to
-	// none, and returns ErrOtherCluster, with both UIDs, if it belongs to another.
+	// BindCluster stores that the journal belongs to this cluster, unless it already belongs to a cluster. If that is
+	// another cluster, BindCluster returns ErrOtherCluster, with both UIDs. uid is the UID of namespace kube-system.
 	BindCluster(ctx context.Context, uid string) error
 
 	// Close ends all followers and releases the journal.
@@ -77,10 +77,9 @@ type Store interface {
 
 // Query selects events. All fields that are set must match; the zero Query selects everything.
 type Query struct {
-	// After and Before bound the sequence number, both exclusive; Before 0
-	// means no bound.
+	// After and Before limit the sequence number, both exclusive. Before 0 means no limit.
 	After, Before uint64
-	// Since and Until bound the time: Since inclusive, Until exclusive.
+	// Since and Until limit the time: Since inclusive, Until exclusive.
 	Since, Until time.Time
 	// Node matches Subject.Node.
 	Node string
@@ -88,15 +87,15 @@ type Query struct {
 	Kind, Name, UID string
 	// Action matches the action id.
 	Action string
-	// Types matches any of the types.
+	// Types matches an event that has one of these types.
 	Types []Type
-	// Reverse yields the newest first.
+	// Reverse yields the newest events first.
 	Reverse bool
 	// Limit ends the sequence after that many events; 0 means no limit.
 	Limit int
 }
 
-// Matches reports whether the event is selected; it ignores the limit and the order.
+// Matches reports whether the query selects the event. It ignores Limit and Reverse.
 func (q Query) Matches(e Event) bool {
 	switch {
 	case e.Seq <= q.After, q.Before != 0 && e.Seq >= q.Before:
@@ -121,10 +120,11 @@ func (q Query) Matches(e Event) bool {
 	return false
 }
 
-// Snapshot is a folded state and the last event in it.
+// Snapshot is the state after all events up to number Seq.
 type Snapshot struct {
 	Seq uint64 `json:"seq"`
-	// Fold is the version of State: a newer EKCO ignores a snapshot that it cannot read and replays the events.
+	// Fold names the format of State. An EKCO that does not know the format ignores the snapshot, and replays the
+	// events.
 	Fold  string    `json:"fold"`
 	Time  time.Time `json:"time"`
 	State []byte    `json:"state"`
@@ -135,15 +135,15 @@ type Stat struct {
 	JournalID  string `json:"journal_id"`
 	Format     int    `json:"format"`
 	ClusterUID string `json:"cluster_uid,omitempty"`
-	// FirstSeq and LastSeq are 0 if the journal is empty. Events is smaller than their range if retention has moved
-	// events out.
+	// FirstSeq and LastSeq are 0 if the journal is empty. Events is the number of stored events. It is smaller than the
+	// range if retention has moved events out.
 	FirstSeq    uint64    `json:"first_seq"`
 	LastSeq     uint64    `json:"last_seq"`
 	Events      uint64    `json:"events"`
 	FirstTime   time.Time `json:"first_time,omitzero"`
 	LastTime    time.Time `json:"last_time,omitzero"`
 	SnapshotSeq uint64    `json:"snapshot_seq,omitempty"`
-	// Path and Bytes are empty for a store without a file. FreeBytes is how much of Bytes a compaction would free.
+	// Path and Bytes are zero for a store without a file. FreeBytes is how many of the Bytes a compaction would free.
 	Path      string `json:"path,omitempty"`
 	Bytes     int64  `json:"bytes,omitempty"`
 	FreeBytes int64  `json:"free_bytes,omitempty"`

@@ -5,30 +5,31 @@ import (
 	"time"
 )
 
-// ThingObserved has the facts of a thing whose machine has no event type of its own. The subject is the thing.
+// ThingObserved has new facts about a thing, the subject of the event. Machines that have their own event types for
+// facts do not use it.
 type ThingObserved struct {
-	// Machine is the machine that reads the facts.
+	// Machine is the name of the thing's machine.
 	Machine string `json:"machine"`
-	// Facts are in the type that the machine defines.
+	// Facts are the facts as JSON. The machine defines their type.
 	Facts json.RawMessage `json:"facts,omitempty"`
 }
 
-// ThingGone says that such a thing no longer exists.
+// ThingGone says that a thing no longer exists.
 type ThingGone struct {
 	Machine string `json:"machine"`
-	// Reason says how EKCO knows.
+	// Reason says how EKCO knows that it no longer exists.
 	Reason string `json:"reason"`
 }
 
-// ThingTransitioned is a transition of such a thing's machine.
+// ThingTransitioned says that the state of a thing changed.
 type ThingTransitioned struct {
 	Machine string `json:"machine"`
 	From    State  `json:"from"`
 	To      State  `json:"to"`
-	// Event is the machine's event that caused the transition.
+	// Event is the name of the transition in the machine's table.
 	Event string `json:"event"`
 	// Reason is for people.
 	Reason string `json:"reason"`
-	// Since is the begin of the new state's durations. Zero means the event's own time.
+	// Since is when the new state began. Zero means the time of this event.
 	Since time.Time `json:"since,omitzero"`
 }

@@ -2,23 +2,22 @@ package journal
 
 import "strings"
 
-// NodeTraced says that a person requested the purge of a node that EKCO never saw and that has no Node, and what is
-// left of it.
+// NodeTraced says that a person requested the purge of a node that EKCO never saw and that has no Node object any more.
 //
-// The machine that it opens has the UID of [TracedUID]. The actor is the requester, and the action is the purge.
+// The event's subject has a UID from [TracedUID]. The event's actor is the person, and its action is the purge.
 type NodeTraced struct {
-	// Found is what is left of the node, one sentence for each place.
+	// Found has one sentence for each place in which something is left of the node.
 	Found []string `json:"found"`
-	// Doubts are the places that did not answer, and what the purge leaves.
+	// Doubts names the places that EKCO could not search, and the remains that the purge will not remove.
 	Doubts []string `json:"doubts,omitempty"`
 }
 
-// tracedPrefix cannot begin the UID of a Kubernetes object: UUIDs have no colon.
+// tracedPrefix has a colon, so no UID of a Kubernetes object begins with it.
 const tracedPrefix = "traced:"
 
-// TracedUID returns the UID for a node that EKCO never saw, since the true one was deleted with the Node. It depends
-// on the name alone, so that it means the same node in two journals, also for an adopted action.
+// TracedUID returns a UID for a node that EKCO never saw, because the true UID was deleted with the Node. It depends
+// only on the name, so that two journals use the same UID for the node.
 func TracedUID(name string) string { return tracedPrefix + name }
 
-// IsTraced reports whether the UID is of a node that EKCO never saw. No Kubernetes object has such a UID.
+// IsTraced reports whether the UID is from [TracedUID].
 func IsTraced(uid string) bool { return strings.HasPrefix(uid, tracedPrefix) }

@@ -2,7 +2,7 @@ package journal
 
 import "slices"
 
-// Step returns the planned step with that id, including undo steps.
+// Step returns the step with this id, which may be an undo step.
 func (p Plan) Step(id string) (PlannedStep, bool) {
 	is := func(s PlannedStep) bool { return s.ID == id }
 	if i := slices.IndexFunc(p.Steps, is); i >= 0 {
@@ -14,8 +14,8 @@ func (p Plan) Step(id string) (PlannedStep, bool) {
 	return PlannedStep{}, false
 }
 
-// ToUndo returns the steps that undo started ones if the action is cancelled: the latest started first. There are
-// none past the point of no return, or in a dry run.
+// ToUndo returns the undo steps that a cancellation must run: for each step that has started, the latest started first.
+// It returns no steps after the point of no return, or in a dry run.
 func (r ActionRecord) ToUndo() []PlannedStep {
 	if r.PastNoReturn || r.Request.DryRun {
 		return nil
@@ -36,7 +36,7 @@ func (r ActionRecord) ToUndo() []PlannedStep {
 	return begun
 }
 
-// Undoing reports whether the action is cancelled and some undo steps are left.
+// Undoing reports whether the action is being cancelled and some undo steps are not done yet.
 func (r ActionRecord) Undoing() bool {
 	return r.Cancelling != nil && r.Ended == nil &&
 		slices.ContainsFunc(r.ToUndo(), func(s PlannedStep) bool { return !r.Steps[s.ID].Done() })

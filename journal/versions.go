@@ -90,7 +90,7 @@ func (PauseCleared) eventVersion() int { return version1 }
 
 func (ActionRequested) eventType() Type { return TypeActionRequested }
 
-// Version 1 had the fields of the inputs of clear-node and purge-node among its own.
+// In version 1, the fields of the inputs of clear-node and purge-node were fields of the request itself.
 func (ActionRequested) eventVersion() int { return version2 }
 
 func (ActionRefused) eventType() Type   { return TypeActionRefused }
@@ -101,7 +101,7 @@ func (ActionPlanned) eventVersion() int { return version1 }
 
 func (ActionAdopted) eventType() Type { return TypeActionAdopted }
 
-// Version 1 had a request of that version in its record.
+// The record in version 1 has an ActionRequested of version 1.
 func (ActionAdopted) eventVersion() int { return version2 }
 
 func (ActionWarned) eventType() Type   { return TypeActionWarned }

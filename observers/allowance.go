@@ -2,16 +2,16 @@ package observers
 
 import "time"
 
-// Allowance limits how often the journal gets facts that change often: by key, Burst times immediately, and once more
-// after each Every. The zero Allowance has no limit. Only one goroutine may use it at a time.
+// Allowance limits how often changes of a key are recorded in the journal. It allows Burst changes of a key at once,
+// and then one more after each Every. The zero Allowance has no limit. Only one goroutine may use it at a time.
 type Allowance struct {
 	Burst int
 	Every time.Duration
-	// even is, by key, the time at which the recorded changes would have been recorded at a rate of one per Every.
+	// even is, by key, the time at which the used changes would have ended at a rate of one per Every.
 	even map[string]time.Time
 }
 
-// Take uses one of the key's changes, if one is left.
+// Take uses one change of the key. It returns false if no change is left.
 func (a *Allowance) Take(key string, now time.Time) bool {
 	if a.Every == 0 {
 		return true
@@ -30,7 +30,7 @@ func (a *Allowance) Take(key string, now time.Time) bool {
 	return true
 }
 
-// Next returns when the key's next change is allowed; zero if it has used none.
+// Next returns when the next change of the key is allowed, or the zero time if the key has not used any.
 func (a *Allowance) Next(key string) time.Time {
 	even, ok := a.even[key]
 	if !ok {
@@ -39,7 +39,7 @@ func (a *Allowance) Next(key string) time.Time {
 	return even.Add(-time.Duration(a.Burst-1) * a.Every)
 }
 
-// Forget drops the keys that have used none.
+// Forget drops the keys that have all their changes available again.
 func (a *Allowance) Forget(now time.Time) {
 	for key, even := range a.even {
 		if !now.Before(even) {

@@ -11,7 +11,7 @@ const (
 	maxDelay   = 30 * time.Second
 )
 
-// backoff yields growing delays with jitter. The zero value is ready for use.
+// backoff returns growing delays with jitter. The zero value is ready for use.
 type backoff struct {
 	last time.Duration
 	// most is the longest delay; zero means maxDelay.

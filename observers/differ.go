@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Differ detects changes: it compares present facts with those in the journal, key by key, and offers the differences
-// until they are written. It is safe for concurrent use.
+// Differ detects changes: for each key it compares the present facts with the facts in the journal, and offers the
+// differences until they are written. It is safe for concurrent use.
 type Differ[V any] struct {
 	tell   Tell[V]
 	sorted bool
@@ -20,57 +20,57 @@ type Differ[V any] struct {
 	mu      sync.Mutex
 	changed func()
 	facts   Facts[V]
-	// again is when to compare a key again although nothing changes.
-	again map[string]time.Time
-	// complete is set once the journal has a complete read.
+	// recheckAt has the times at which to compare keys again even if nothing changes.
+	recheckAt map[string]time.Time
+	// complete is true once the journal has the result of a complete read.
 	complete bool
 }
 
-// Facts are what a Differ compares. Use them only in [Differ.Change].
+// Facts has the facts that a Differ compares. Use it only inside [Differ.Change].
 type Facts[V any] struct {
 	// Now has the present facts.
 	Now map[string]V
-	// Recorded has the facts in the journal. A key has several only if one replaced the other and an old journal did
-	// not record that.
+	// Recorded has the facts in the journal. A key has more than one entry only if one object replaced another and an
+	// old journal did not record that.
 	Recorded map[string][]V
-	// Looked is set after a complete read.
+	// Looked is true after a complete read.
 	Looked  bool
 	pending pending
 }
 
-// Touch marks a key as changed since that time; zero if the time is unknown.
+// Touch marks a key as changed since the given time; zero means that the time is unknown.
 func (f *Facts[V]) Touch(key string, since time.Time) { f.pending.add(key, change{at: since}) }
 
 // Difference is a possible change of one key.
 type Difference[V any] struct {
 	Key string
-	// Was has the facts in the journal, Now the present ones; nil if it does not exist.
+	// Was has the facts in the journal. Now has the present facts, or nil if the object does not exist.
 	Was []V
 	Now *V
-	// FirstLook is set if the first complete read after a start found it.
+	// FirstLook is true if the first complete read after a start found the change.
 	FirstLook bool
 	// At is the time of the comparison.
 	At time.Time
 }
 
-// Telling is what to record for a difference.
+// Telling has the drafts to record for a difference.
 type Telling[V any] struct {
 	Drafts []journal.Draft
-	// Told has the facts in the journal after the drafts are written; empty if there are none. They must not change
-	// afterwards.
+	// Told has the facts that the journal has after the drafts are written; it is empty if the object is gone. The
+	// facts must not change afterwards.
 	Told []V
-	// Again is when to compare again although nothing changes, zero for never.
+	// Again is when to compare again even if nothing changes; zero means never.
 	Again time.Time
 }
 
-// Tell returns what to record. It can be called several times for the same difference, while the journal cannot be
-// written.
+// Tell returns what to record for a difference. The Differ may call it several times for the same difference while the
+// journal cannot be written.
 type Tell[V any] func(Difference[V]) Telling[V]
 
-// NewDiffer returns a Differ with the facts in the journal. Two facts with the same key are two things, of which one
-// replaced the other.
+// NewDiffer returns a Differ with the given facts in the journal. Two facts with the same key belong to two objects,
+// one of which replaced the other.
 func NewDiffer[V any](tell Tell[V], known iter.Seq2[string, V]) *Differ[V] {
-	d := &Differ[V]{tell: tell, again: make(map[string]time.Time)}
+	d := &Differ[V]{tell: tell, recheckAt: make(map[string]time.Time)}
 	d.facts.Now, d.facts.Recorded = make(map[string]V), make(map[string][]V)
 	if known != nil {
 		for key, v := range known {
@@ -80,10 +80,10 @@ func NewDiffer[V any](tell Tell[V], known iter.Seq2[string, V]) *Differ[V] {
 	return d
 }
 
-// InOrder makes the Differ offer keys in their order, and not in that of their changes.
+// InOrder makes the Differ offer keys in sorted order. By default it offers them in the order of their changes.
 func (d *Differ[V]) InOrder() *Differ[V] { d.sorted = true; return d }
 
-// Report sets the function to call when something may be due.
+// Report sets the function that the Differ calls when it may have something to record.
 func (d *Differ[V]) Report(changed func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *Differ[V]) Report(changed func()) {
 	d.report()
 }
 
-// Change changes the facts, and calls that function if something may be due.
+// Change calls f to change the facts, and then the function set with Report if needed.
 func (d *Differ[V]) Change(f func(*Facts[V])) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,11 +106,11 @@ func (d *Differ[V]) report() {
 	}
 }
 
-// Due returns what to record at that time.
+// Due returns what to record at the given time.
 func (d *Differ[V]) Due(at time.Time) Batch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ripen(at)
+	d.markDue(at)
 	d.allowance.Forget(at)
 	taken := d.facts.pending.take()
 	if d.sorted {
@@ -129,7 +129,7 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 			batch.Since = Earlier(batch.Since, taken.changes[key].at)
 		}
 	}
-	for _, again := range d.again {
+	for _, again := range d.recheckAt {
 		batch.Again = Earlier(batch.Again, again)
 	}
 	batch.Written = func() { d.written(recorded, said, at, batch.Looked) }
@@ -137,8 +137,8 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	return batch
 }
 
-// telling returns what to record for a key: nothing if it was recorded too often. Then it is recorded later, with the
-// facts of that time.
+// telling returns what to record for a key. If the key was recorded too often, it returns nothing; the facts of a later
+// time are then recorded.
 func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
 	telling := d.tell(d.difference(key, how, at))
 	if next := d.allowance.Next(key); len(telling.Drafts) > 0 && at.Before(next) {
@@ -147,9 +147,9 @@ func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
 	return telling
 }
 
-// ripen marks the keys that are to be compared again by now.
-func (d *Differ[V]) ripen(at time.Time) {
-	for key, again := range d.again {
+// markDue marks the keys that must be compared again by now.
+func (d *Differ[V]) markDue(at time.Time) {
+	for key, again := range d.recheckAt {
 		if !at.Before(again) {
 			d.facts.pending.add(key, change{})
 		}
@@ -158,10 +158,10 @@ func (d *Differ[V]) ripen(at time.Time) {
 
 func (d *Differ[V]) compareAgain(key string, at time.Time) {
 	if at.IsZero() {
-		delete(d.again, key)
+		delete(d.recheckAt, key)
 		return
 	}
-	d.again[key] = at
+	d.recheckAt[key] = at
 }
 
 func (d *Differ[V]) difference(key string, how change, at time.Time) Difference[V] {

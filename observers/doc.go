@@ -1,5 +1,5 @@
-// Package observers is the observation engine: it writes facts about the cluster into the journal. It never decides
-// and never acts. The packages below it, for example observers/nodes and observers/pods, define what to observe, each
+// Package observers is the engine that writes facts about the cluster into the journal. It never decides and never
+// acts. The packages in its subfolders, for example observers/nodes and observers/pods, define what to observe, each
 // with a [Source].
 //
 // The package is level-triggered. A source keeps two states in memory: the present facts, and those in the journal

@@ -18,38 +18,38 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// listPage is how many objects one page of a list has. It limits the memory of a list, because each page is reduced
-// before the next one is read.
+// listPage is the number of objects in one page of a list. It limits the memory that a list needs, because EKCO reduces
+// each page before it reads the next one.
 const listPage = 500
 
-// After a round of this length, the next failure starts a new backoff.
-const goodRound = time.Minute
+// A failure after a round of at least this length starts a new backoff.
+const minGoodRound = time.Minute
 
-// Feed keeps a sink up to date with one source, by watching if permitted, and otherwise by polling. One goroutine
-// runs it.
+// Feed keeps a sink up to date with one source of objects. It watches if that is permitted, and otherwise polls. One
+// goroutine runs it.
 //
-// client-go's Reflector does a round: list, then watch until the watch cannot be resumed. The feed decides when to
-// start the next round, because the Reflector would silently retry a forbidden watch, or one of an API server that
-// does not answer.
+// client-go's Reflector runs one round: it lists, and then watches until the watch cannot be resumed. The feed decides
+// when to start the next round. The Reflector itself would silently retry a forbidden watch, or a watch of an API
+// server that does not answer.
 type Feed struct {
 	name    string
 	source  kube.Source
 	sink    Sink
 	gate    *gate
 	monitor *monitor
-	// essential is set if EKCO cannot work without this feed.
+	// essential is true if EKCO cannot work without this feed.
 	essential bool
 	retryNow  chan struct{}
 	backoff   backoff
 
 	mu       sync.Mutex
 	endRound context.CancelFunc
-	// failure is the last failure of this round, nil after a success.
+	// failure is the last failure of this round. It is nil after a success.
 	failure error
 	synced  bool
-	// late stops a streamed list that takes too long; nil if there is none.
-	late *time.Timer
-	// pagesUntil is until when lists are read in pages.
+	// streamTimer is the timer that stops a streamed list after a timeout; nil if no list is streamed.
+	streamTimer *time.Timer
+	// pagesUntil is the time until which lists are read in pages.
 	pagesUntil time.Time
 }
 
@@ -57,7 +57,7 @@ func newFeed(name string, source kube.Source, to Sink, g *gate, m *monitor) *Fee
 	return &Feed{name: name, source: source, sink: to, gate: g, monitor: m, retryNow: make(chan struct{}, 1)}
 }
 
-// Run keeps the sink up to date until ctx ends. It is called once.
+// Run keeps the sink up to date until ctx ends. It may be called only once.
 func (f *Feed) Run(ctx context.Context) {
 	ctx = kube.Unreported(ctx) // the feed itself reports failures to the monitor
 	f.monitor.join(f)
@@ -66,7 +66,7 @@ func (f *Feed) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := f.round(ctx, reflector)
-		if time.Since(began) > goodRound {
+		if time.Since(began) > minGoodRound {
 			f.backoff.reset()
 		}
 		f.pause(ctx, f.delay(err))
@@ -79,14 +79,14 @@ func (f *Feed) newReflector() *cache.Reflector {
 		f.sink.Example(), &store{feed: f},
 		cache.ReflectorOptions{
 			Name: "ekco/" + f.name,
-			// Used only for a stream that the server ends with "too many requests".
+			// The Reflector uses it only if the server ends a stream with "too many requests".
 			Backoff: &wait.Backoff{Duration: time.Second, Cap: 5 * time.Second, Factor: 2, Jitter: 1, Steps: 10},
 		})
 	reflector.WatchListPageSize = listPage
 	return reflector
 }
 
-// round lists and watches until that fails or restart ends it.
+// round lists and watches until that fails or until restart ends it.
 func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -100,36 +100,36 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	err := reflector.ListAndWatchWithContext(ctx)
 	f.mu.Lock()
 	f.endRound = nil
-	f.endTimeout()
+	f.stopStreamTimeout()
 	err = errors.Join(f.failure, err)
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
-		// A broken stream can be the only sign of a server that hangs.
+		// The broken stream can be the only sign that the server hangs.
 		f.monitor.suspect(fmt.Errorf("the watch of %s broke off", f.name))
 	}
 	return err
 }
 
-// delay is how long to wait after a round that ended with err.
+// delay returns how long to wait after a round that ended with err.
 func (f *Feed) delay(err error) time.Duration {
-	if f.gate.mustPoll() && !f.missed() && (err == nil || refused(err)) {
+	if f.gate.mustPoll() && !f.lostPermission() && (err == nil || isRefused(err)) {
 		f.backoff.reset()
 		return f.gate.interval()
 	}
 	return f.backoff.next()
 }
 
-// missed reports whether EKCO lost a permission that it needs. Such a refusal can be temporary: an API server that
-// has just started refuses what it permits a moment later.
-func (f *Feed) missed() bool { return f.essential && f.hasSynced() && f.gate.blind() }
+// lostPermission reports whether EKCO lost a permission that it needs. The refusal can be temporary: an API server that has
+// just started may refuse requests that it permits a moment later.
+func (f *Feed) lostPermission() bool { return f.essential && f.hasSynced() && f.gate.cannotList() }
 
-// refused reports whether EKCO may not read the source, or it does not exist.
-func refused(err error) bool {
-	return errors.Is(kube.Sentinel(err), kube.ErrForbidden) || missing(err)
+// isRefused reports whether the error means that EKCO may not read the source, or that the source does not exist.
+func isRefused(err error) bool {
+	return errors.Is(kube.Sentinel(err), kube.ErrForbidden) || isMissing(err)
 }
 
-// missing reports whether the source does not exist.
-func missing(err error) bool {
+// isMissing reports whether the error means that the source does not exist.
+func isMissing(err error) bool {
 	return errors.Is(kube.Sentinel(err), kube.ErrNotFound) || errors.Is(err, ErrAbsent)
 }
 
@@ -144,7 +144,7 @@ func (f *Feed) pause(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// Look makes a polling feed read immediately. A watching feed sees changes anyway.
+// Look makes a polling feed read at once. A watching feed sees changes anyway.
 func (f *Feed) Look() {
 	if f.gate.mustPoll() {
 		f.hurry()
@@ -161,7 +161,7 @@ func (f *Feed) hurry() {
 	}
 }
 
-// restart ends the present round, if any, and begins a new one immediately.
+// restart ends the present round, if any, and starts a new round at once.
 func (f *Feed) restart() {
 	f.mu.Lock()
 	end := f.endRound
@@ -172,8 +172,9 @@ func (f *Feed) restart() {
 	f.hurry()
 }
 
-// list reads one page for the Reflector, always from etcd (version ""): EKCO's facts must not be older than the
-// journal's. The Reflector would request the version it saw last, so polling would never see a change.
+// list reads one page for the Reflector. It always reads from etcd (version ""), because EKCO's facts must not be older
+// than the facts in the journal. The Reflector would request the last version that it saw, so polling would never see a
+// change.
 func (f *Feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
@@ -191,9 +192,9 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	if refused(err) {
+	if isRefused(err) {
 		f.gate.refuseList(err)
-		// The loss of access to an essential source counts as an outage.
+		// If EKCO loses access to an essential source, that counts as an outage.
 		if !f.essential || !f.hasSynced() {
 			f.note(err)
 			f.monitor.synced(f, time.Now())
@@ -203,7 +204,7 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 	f.failed(err)
 }
 
-// watch opens a watch for the Reflector, unless EKCO knows that it is forbidden.
+// watch opens a watch for the Reflector, unless EKCO knows that the watch is forbidden.
 func (f *Feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if err := f.gate.watchRefused(); err != nil {
 		f.note(err)
@@ -219,7 +220,7 @@ func (f *Feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Int
 		f.gate.permitWatch()
 		f.note(nil)
 		if streamed {
-			f.bePatient()
+			f.startStreamTimeout()
 		}
 		return opened, nil
 	case ctx.Err() != nil:
@@ -230,15 +231,15 @@ func (f *Feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Int
 		f.failed(err)
 	}
 	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
-		return nil, unresumable{err.Error()}
+		return nil, finalWatchError{err.Error()}
 	}
 	return nil, err
 }
 
-// unresumable hides from the Reflector an error that it would retry itself.
-type unresumable struct{ text string }
+// finalWatchError replaces an error that the Reflector would retry itself.
+type finalWatchError struct{ text string }
 
-func (e unresumable) Error() string { return e.text }
+func (e finalWatchError) Error() string { return e.text }
 
 func (f *Feed) failed(err error) {
 	f.note(err)
@@ -257,11 +258,11 @@ func (f *Feed) hasSynced() bool {
 	return f.synced
 }
 
-// caughtUp is called after the sink got a complete list.
-func (f *Feed) caughtUp() {
+// onCompleteList is called after the sink has received a complete list.
+func (f *Feed) onCompleteList() {
 	f.mu.Lock()
 	f.synced, f.failure = true, nil
-	f.endTimeout()
+	f.stopStreamTimeout()
 	f.mu.Unlock()
 	f.monitor.synced(f, time.Now())
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// tryWatchAgain is how long EKCO does not retry a forbidden watch. Each attempt is a line in the API server's audit
-// log.
-const tryWatchAgain = 5 * time.Minute
+// watchRetryInterval is the time before EKCO retries a forbidden watch. It is long because each attempt writes a line to the
+// API server's audit log.
+const watchRetryInterval = 5 * time.Minute
 
-// access is what EKCO is permitted to do with a resource.
+// access is EKCO's permission for a resource.
 type access int
 
 const (
@@ -24,25 +24,25 @@ const (
 	canNothing
 )
 
-// gate knows EKCO's permissions for a resource, and logs each change once. All feeds of a source share it.
+// gate stores EKCO's permissions for a resource, and logs each change of them once. All feeds of a source share it.
 type gate struct {
 	resource string
 	log      *slog.Logger
-	// essential is set if EKCO cannot work without the resource.
+	// essential is true if EKCO cannot work without the resource.
 	essential bool
 
 	mu sync.Mutex
-	// poll is how often to read the resource if watching is forbidden or impossible.
+	// poll is the interval of reads if a watch is forbidden or impossible.
 	poll time.Duration
-	// verb names how the resource is read.
+	// verb is the verb with which EKCO reads the resource.
 	verb   string
 	access access
-	// why is the error of reading it, unwatched of watching it.
-	why, unwatched error
-	// failure is the error of the last read, nil after a success; said is the level at which it was logged.
-	failure error
-	said    slog.Level
-	// noWatchUntil is when to retry a watch.
+	// listError is the error of reading the resource; unwatched is the error of watching it.
+	listError, watchError error
+	// failure is the error of the last read, nil after a success. said is the level with which it was logged.
+	failure     error
+	loggedLevel slog.Level
+	// noWatchUntil is the time at which to retry a watch.
 	noWatchUntil time.Time
 }
 
@@ -50,26 +50,26 @@ func newGate(resource string, poll time.Duration, log *slog.Logger) *gate {
 	return &gate{resource: resource, poll: poll, verb: "listed", log: log}
 }
 
-// polls sets that the resource has no watch, and how often it is read.
+// polls declares that the resource has no watch, and sets the interval of reads.
 func (g *gate) polls(interval time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.poll, g.verb = interval, "read"
 }
 
-// interval is how often to read the resource without a watch.
+// interval returns the interval of reads without a watch.
 func (g *gate) interval() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.poll
 }
 
-// watchRefused returns the last refusal while it is too early to retry.
+// watchRefused returns the last refusal if it is too early to retry the watch.
 func (g *gate) watchRefused() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if time.Now().Before(g.noWatchUntil) {
-		return g.unwatched
+		return g.watchError
 	}
 	return nil
 }
@@ -78,12 +78,12 @@ func (g *gate) watchRefused() error {
 func (g *gate) refuseWatch(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.noWatchUntil = time.Now().Add(tryWatchAgain)
+	g.noWatchUntil = time.Now().Add(watchRetryInterval)
 	if g.access == canWatch {
 		g.access = canList
 		g.log.Info("EKCO may not watch the resource: polling instead", "resource", g.resource, "interval", g.poll, "error", err)
 	}
-	g.unwatched = err
+	g.watchError = err
 }
 
 // refuseList records that a list is forbidden, or that the resource does not exist.
@@ -91,17 +91,21 @@ func (g *gate) refuseList(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.access != canNothing {
-		g.log.Info("cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
+		level := slog.LevelInfo
+		if isMissing(err) {
+			level = slog.LevelDebug // most clusters have only a part of the add-ons
+		}
+		g.log.Log(context.Background(), level, "cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
 	}
-	g.access, g.why, g.failure = canNothing, err, nil
+	g.access, g.listError, g.failure = canNothing, err, nil
 }
 
-// failList records that a read failed for another reason. It logs that once, until a read succeeds or is refused.
+// failList records that a read failed for another reason. It logs one failure, until a read succeeds or is refused.
 func (g *gate) failList(err error, level slog.Level) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.failure == nil {
-		g.said = level
+		g.loggedLevel = level
 		g.log.Log(context.Background(), level, "cannot be "+g.verb+": EKCO retries with growing pauses",
 			"resource", g.resource, "at_least_every", g.poll, "error", err)
 	}
@@ -114,13 +118,13 @@ func (g *gate) permitList() {
 	defer g.mu.Unlock()
 	if g.failure != nil {
 		g.failure = nil
-		g.log.Log(context.Background(), min(g.said, slog.LevelInfo), "can be "+g.verb+" again", "resource", g.resource)
+		g.log.Log(context.Background(), min(g.loggedLevel, slog.LevelInfo), "can be "+g.verb+" again", "resource", g.resource)
 	}
 	if g.access != canNothing {
 		return
 	}
 	g.log.Info("can be "+g.verb+" now: observed from now on", "resource", g.resource)
-	g.access, g.why = canList, nil
+	g.access, g.listError = canList, nil
 	if g.noWatchUntil.IsZero() {
 		g.access = canWatch
 	}
@@ -133,7 +137,7 @@ func (g *gate) permitWatch() {
 	if g.access != canWatch {
 		g.log.Info("EKCO may watch the resource now: no longer polling", "resource", g.resource)
 	}
-	g.access, g.why, g.unwatched = canWatch, nil, nil
+	g.access, g.listError, g.watchError = canWatch, nil, nil
 	g.noWatchUntil = time.Time{}
 }
 
@@ -144,34 +148,35 @@ func (g *gate) mustPoll() bool {
 	return g.access != canWatch
 }
 
-// blind reports whether the resource cannot even be listed.
-func (g *gate) blind() bool {
+// cannotList reports whether EKCO cannot even list the resource.
+func (g *gate) cannotList() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.access == canNothing
 }
 
-// absence says, for people, what EKCO cannot observe; "" if nothing, and for what does not exist, such as an add-on
-// that is not installed. During an outage it leaves out that the API server did not answer.
-func (g *gate) absence(outage bool) string {
+// absenceText returns a text for persons about what EKCO cannot observe. It returns "" if EKCO can observe all, or if the
+// resource does not exist, for example because an add-on is not installed. During an outage it does not mention that
+// the API server does not answer.
+func (g *gate) absenceText(outage bool) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	reported := outage && errors.Is(kube.Sentinel(g.failure), kube.ErrUnavailable)
 	if g.failure != nil && !reported {
-		return fmt.Sprintf("%s: cannot be %s; EKCO retries at least every %s (%s)", g.resource, g.verb, g.poll, brief(g.failure))
+		return fmt.Sprintf("%s: cannot be %s; EKCO retries at least every %s (%s)", g.resource, g.verb, g.poll, shortError(g.failure))
 	}
 	switch {
 	case g.access == canList:
-		return fmt.Sprintf("%s: watch is forbidden; EKCO polls every %s (%s)", g.resource, g.poll, brief(g.unwatched))
-	case g.access == canNothing && (g.essential || !missing(g.why)):
-		return fmt.Sprintf("%s: not observed; EKCO retries every %s (%s)", g.resource, g.poll, brief(g.why))
+		return fmt.Sprintf("%s: watch is forbidden; EKCO polls every %s (%s)", g.resource, g.poll, shortError(g.watchError))
+	case g.access == canNothing && (g.essential || !isMissing(g.listError)):
+		return fmt.Sprintf("%s: not observed; EKCO retries every %s (%s)", g.resource, g.poll, shortError(g.listError))
 	}
 	return ""
 }
 
-// brief shortens an error: to the missing permission, or to the API that does not answer, which the status reports
-// separately. The whole error is in the log.
-func brief(err error) string {
+// shortError shortens an error. It keeps only the missing permission, or the name of the API that does not answer, which the
+// status reports separately. The log has the whole error.
+func shortError(err error) string {
 	if errors.Is(err, kube.ErrUnavailable) {
 		return kube.ErrUnavailable.Error()
 	}

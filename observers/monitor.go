@@ -10,57 +10,56 @@ import (
 )
 
 const (
-	// lostAfter is how long the API must fail before that counts as an outage.
+	// lostAfter is how long the API must fail before the failure counts as an outage.
 	lostAfter = 5 * time.Second
-	// Probes are sent only while something fails, so that an outage of any size causes one small request at a time:
-	// the first immediately, then every probeFirst, slowing down to probeLost during an outage, and to probeAnswered
-	// while the API server answers and something fails anyway.
+	// EKCO sends probes only while something fails, so that even a long outage causes only one small request at a time.
+	// The first probe is sent at once, and the next after probeFirst. The interval then grows: up to probeLost during
+	// an outage, and up to probeAnswered if the API server answers although something fails.
 	probeFirst    = time.Second
 	probeLost     = 5 * time.Second
 	probeAnswered = 30 * time.Second
 	probeTimeout  = 3 * time.Second
 )
 
-// monitor finds out whether the API server answers. Its readers and callers of the API report failures to it. Then it
-// probes the API server until the result is certain: either everything works again, or there is an outage.
+// monitor decides whether the API server answers. Readers and callers of the API report failures to it. Then it probes
+// the API server until either everything works again, or there is an outage.
 //
-// An outage begins when an essential source could not be read for lostAfter, or when something else failed and the
-// API server did not answer a probe for that time. It ends when the API server answers and every reader has read
+// An outage begins if an essential source could not be read for lostAfter. It also begins if something else failed and
+// the API server did not answer a probe for that time. It ends when the API server answers and every reader has read
 // everything again.
 type monitor struct {
 	probe   func(context.Context) error
 	outages *outages
 	log     *slog.Logger
 	wake    chan struct{}
-	// asked is when the last probe was sent. Only run uses it.
+	// asked is the time of the last probe. Only run uses it.
 	asked time.Time
 
 	mu      sync.Mutex
 	readers map[reader]*health
-	// suspected is a failure outside the readers, zero if there is none.
+	// suspected is a failure outside the readers, or the zero value.
 	suspected health
 	lost      bool
 	// lostAt is when the last outage was declared.
 	lostAt time.Time
-	// answered is the result of the last probe of this investigation, outdated is set if a reader has got another
-	// result since.
+	// answered is the result of the last probe. outdated is true if a reader has had another result since.
 	answered, outdated bool
 }
 
-// reader reads from the API server repeatedly.
+// reader is a feed or poll that reads from the API server repeatedly.
 type reader interface {
-	// isEssential: EKCO cannot work without it.
+	// isEssential reports whether EKCO cannot work without the reader.
 	isEssential() bool
-	// hurry ends a pause, restart makes it read everything again.
+	// hurry ends the reader's pause; restart makes it read everything again.
 	hurry()
 	restart()
 }
 
-// health of a reader. The zero value is a working reader.
+// health is the state of a reader. The zero value is a working reader.
 type health struct {
 	failingSince time.Time
 	err          error
-	// stale: it has not read everything since the outage began.
+	// stale is true if the reader has not read everything since the outage began.
 	stale bool
 }
 
@@ -83,7 +82,7 @@ func (m *monitor) leave(r reader) {
 	m.signal()
 }
 
-// failing records that a reader got no answer.
+// failing records that a reader received no answer.
 func (m *monitor) failing(r reader, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +92,7 @@ func (m *monitor) failing(r reader, err error) {
 	}
 	h.err = err
 	if m.lost && m.answered && !r.isEssential() {
-		h.stale = false // it has retried, and must not delay the others
+		h.stale = false // it has retried, so the others need not wait for it
 	}
 	if !h.failing() {
 		h.failingSince = time.Now()
@@ -102,8 +101,8 @@ func (m *monitor) failing(r reader, err error) {
 	m.signal()
 }
 
-// synced records that a reader has read everything, or may not, which is an answer too. A read that began before the
-// outage does not end it.
+// synced records that a reader has read everything, or that the API server refused this, which is an answer, too. A
+// read that began before the outage does not end the outage.
 func (m *monitor) synced(r reader, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +135,7 @@ func (m *monitor) signal() {
 	}
 }
 
-// run investigates when something fails, until ctx ends.
+// run waits for failures and investigates them, until ctx ends.
 func (m *monitor) run(ctx context.Context) {
 	for {
 		select {
@@ -144,14 +143,14 @@ func (m *monitor) run(ctx context.Context) {
 			return
 		case <-m.wake:
 		}
-		if m.troubled() {
+		if m.hasFailure() {
 			m.investigate(ctx)
 		}
 	}
 }
 
-// troubled reports whether something fails.
-func (m *monitor) troubled() bool {
+// hasFailure reports whether anything fails.
+func (m *monitor) hasFailure() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.lost || m.suspected.failing() {
@@ -171,48 +170,48 @@ func (m *monitor) investigate(ctx context.Context) {
 	m.answered = false
 	m.mu.Unlock()
 	pace := probeFirst
-	timer := time.NewTimer(m.notBefore())
+	timer := time.NewTimer(m.probeDelay())
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.wake:
-			if m.doubted() {
-				timer.Reset(m.notBefore())
+			if m.isOutdated() {
+				timer.Reset(m.probeDelay())
 			}
 		case <-timer.C:
-			m.ask(ctx)
-			pace = m.slower(pace)
+			m.sendProbe(ctx)
+			pace = m.nextPace(pace)
 			timer.Reset(pace)
 		}
 		m.judge()
-		if !m.troubled() {
+		if !m.hasFailure() {
 			return
 		}
 	}
 }
 
-// notBefore is how long the next probe must wait.
-func (m *monitor) notBefore() time.Duration {
+// probeDelay returns how long the next probe must wait.
+func (m *monitor) probeDelay() time.Duration {
 	if m.asked.IsZero() {
 		return 0
 	}
 	return max(0, probeFirst-time.Since(m.asked))
 }
 
-// doubted reports whether the last result may no longer be true.
-func (m *monitor) doubted() bool {
+// isOutdated reports whether the last result may be outdated.
+func (m *monitor) isOutdated() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.outdated || m.answered && m.suspected.failing()
 }
 
-// slower returns the pace after another probe.
-func (m *monitor) slower(pace time.Duration) time.Duration {
+// nextPace returns the interval after another probe.
+func (m *monitor) nextPace(pace time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, err := m.worst()
+	_, err := m.oldestFailure()
 	switch {
 	case !m.lost && err != nil: // an outage may begin
 		return probeFirst
@@ -222,8 +221,8 @@ func (m *monitor) slower(pace time.Duration) time.Duration {
 	return min(2*pace, probeLost)
 }
 
-// ask probes once. When the API server answers again, every waiting reader retries immediately.
-func (m *monitor) ask(ctx context.Context) {
+// sendProbe sends one probe. When the API server answers again, it makes every waiting reader retry at once.
+func (m *monitor) sendProbe(ctx context.Context) {
 	m.asked = time.Now()
 	probing, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -264,7 +263,7 @@ func (m *monitor) judge() {
 		m.judgeRecovery()
 		return
 	}
-	since, err := m.worst()
+	since, err := m.oldestFailure()
 	if err == nil || time.Since(since) < lostAfter {
 		return
 	}
@@ -277,8 +276,8 @@ func (m *monitor) judge() {
 	m.answered = false // the next answer begins the recovery
 }
 
-// worst returns the oldest failure that can cause an outage. The failure of another reader only causes a probe.
-func (m *monitor) worst() (time.Time, error) {
+// oldestFailure returns the oldest failure that can cause an outage. Failures of other readers only cause probes.
+func (m *monitor) oldestFailure() (time.Time, error) {
 	var worst health
 	if !m.answered {
 		worst = m.suspected

@@ -9,27 +9,29 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Noun says how to record the things of a source. Equal, Observed and Gone must be set. The functions are called one
-// at a time and must be quick.
+// Noun defines how to record the objects of a source. Equal, Observed and Gone must be set. The functions are called
+// one at a time and must be quick.
 type Noun[V any] struct {
-	// Observed and Gone return the events for a thing that differs from the journal, and for one that no longer
-	// exists.
+	// Observed returns the event for an object whose facts differ from the journal. Gone returns the event for an
+	// object that no longer exists.
 	Observed func(key string, v V) journal.Draft
 	Gone     func(key string, v V, reason string) journal.Draft
-	// Equal reports whether both have the same facts for the journal.
+	// Equal reports whether a and b are equal for the journal.
 	Equal func(a, b V) bool
-	// UID distinguishes things that replace one another under one key; nil if none does.
+	// UID distinguishes objects that replace one another under the same key. It is nil if objects are never replaced.
 	UID func(V) string
-	// HappenedAt, if set, returns when a change happened, from the facts. before is the zero value for a new thing.
+	// HappenedAt returns when a change happened, according to the facts. before is the zero value for a new object. It
+	// may be nil.
 	HappenedAt func(before, now V) time.Time
-	// Carry, if set, copies a history from the facts that were seen before under the same key.
+	// Carry copies a history from the earlier facts of the same key. It may be nil.
 	Carry func(before, now V) V
-	// Judge, if set, returns what to record of the present facts, and when to judge them again although nothing
-	// changes. was has the facts in the journal, nil if there are none.
+	// Judge returns the facts to record, and when to call it again even if nothing changes. was has the facts in the
+	// journal, or is nil. Judge may be nil.
 	Judge func(was *V, now V, at time.Time) (told V, again time.Time)
-	// Allowance limits how often one key is recorded, including its end.
+	// Allowance limits how often events about one key are recorded. The limit includes the event that the object is
+	// gone.
 	Allowance Allowance
-	// Known has the things that exist according to the journal.
+	// Known has the objects that exist according to the journal.
 	Known iter.Seq2[string, V]
 }
 
@@ -57,7 +59,7 @@ func (n *Noun[V]) carry(before, now V) V {
 	return n.Carry(before, now)
 }
 
-// see takes the present facts of a thing.
+// see stores the present facts of an object.
 func (n *Noun[V]) see(facts *Facts[V], key string, v V) {
 	before, ok := facts.Now[key]
 	if ok && n.same(before, v) {
@@ -71,7 +73,7 @@ func (n *Noun[V]) see(facts *Facts[V], key string, v V) {
 	facts.Touch(key, at)
 }
 
-// lose records that the thing no longer exists. It ignores another thing with its key.
+// lose records that the object no longer exists. It does nothing if another object now has the key.
 func (n *Noun[V]) lose(facts *Facts[V], key string, v V) {
 	if now, ok := facts.Now[key]; ok && n.uid(now) == n.uid(v) {
 		delete(facts.Now, key)
@@ -79,7 +81,7 @@ func (n *Noun[V]) lose(facts *Facts[V], key string, v V) {
 	}
 }
 
-// replace takes a complete read: exactly these things exist.
+// replace stores the result of a complete read: exactly these objects exist.
 func (n *Noun[V]) replace(facts *Facts[V], all map[string]V) {
 	how := change{firstLook: !facts.Looked}
 	facts.Looked = true
@@ -135,7 +137,7 @@ func (n *Noun[V]) gone(d Difference[V], reason string) []journal.Draft {
 	return drafts
 }
 
-// reasonOf says how EKCO knows that something no longer exists.
+// reasonOf returns a text that explains how EKCO knows that an object no longer exists.
 func reasonOf[V any](d Difference[V]) string {
 	if d.FirstLook {
 		return "absent at start"

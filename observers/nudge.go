@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Nudge triggers sources to read immediately after EKCO itself changed something, which they would otherwise see at
-// their next poll only. The zero Nudge is ready for use; it is safe for concurrent use.
+// Nudge makes sources read at once after EKCO itself changed something. Otherwise they would see the change only at
+// their next poll. The zero Nudge is ready for use. It is safe for concurrent use.
 type Nudge struct {
 	sources atomic.Pointer[[]Source]
 }
@@ -31,7 +31,7 @@ func (n *Nudge) Also(sources ...Source) []Source {
 	}
 }
 
-// Look triggers all of them.
+// Look makes all sources read at once.
 func (n *Nudge) Look() {
 	if sources := n.sources.Load(); sources != nil {
 		for _, source := range *sources {

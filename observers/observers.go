@@ -14,31 +14,31 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Recorder writes facts. Record returns nil once the drafts are durable; after an error none of them is, and they are
-// offered again.
+// Recorder writes facts. Record returns nil once all drafts are on disk. After an error no draft is on disk, and the
+// observers offer them again.
 type Recorder interface {
 	Record(ctx context.Context, drafts ...journal.Draft) error
 }
 
-// Options of [Start]. Probe, Recorder and Log must be set.
+// Options configures [Start]. Probe, Recorder and Log must be set.
 type Options struct {
-	// Sources are what to observe, in the order of their facts in a batch. Names must differ.
+	// Sources lists the sources, in the order of their facts in a batch. Their names must differ.
 	Sources []Source
 	// Probe returns an error if the Kubernetes API server does not answer.
 	Probe    func(ctx context.Context) error
 	Recorder Recorder
 	Log      *slog.Logger
-	// Now is the clock of the journal's times; nil means time.Now.
+	// Now returns the time by the journal's clock; nil means time.Now.
 	Now func() time.Time
-	// PollInterval is how often to list resources without a watch; default 1m.
+	// PollInterval is the interval of lists of resources without a watch (default 1m).
 	PollInterval time.Duration
-	// Lag, if set, is called with the time from the oldest change of a source's batch to its record in the journal.
-	// The API's times have a resolution of one second; without one, the time counts from when EKCO saw the change.
-	// Changes found by a complete read do not count. It must not block.
+	// Lag is called with the time from the oldest change in a source's batch to its record in the journal. The API's
+	// times have a resolution of one second. If the API has no time for a change, the lag begins when EKCO saw the
+	// change. Changes that a complete read found do not count. Lag must not block. It may be nil.
 	Lag func(resource string, lag time.Duration)
 }
 
-// Observers are running observers.
+// Observers controls running observers.
 type Observers struct {
 	outbox    *outbox
 	monitor   *monitor
@@ -48,7 +48,7 @@ type Observers struct {
 	running   sync.WaitGroup
 }
 
-// Start begins to observe, until ctx ends or [Observers.Stop] is called.
+// Start starts the observers. They run until ctx ends or [Observers.Stop] is called.
 func Start(ctx context.Context, options Options) *Observers {
 	if options.PollInterval == 0 {
 		options.PollInterval = time.Minute
@@ -70,13 +70,14 @@ func Start(ctx context.Context, options Options) *Observers {
 	return o
 }
 
-// Stop stops the observers and waits for them. The next start finds facts again that are not in the journal yet.
+// Stop stops the observers and waits until they have ended. The next start finds all facts again that are not in the
+// journal.
 func (o *Observers) Stop() {
 	o.stop()
 	o.running.Wait()
 }
 
-// Follow passes on what the machines know to the sources that need it. It does not block.
+// Follow passes the state of the machines to the sources that need it. It does not block.
 func (o *Observers) Follow(things iter.Seq[Thing]) {
 	for _, source := range o.sources {
 		if follower, ok := source.(Follower); ok {
@@ -85,7 +86,7 @@ func (o *Observers) Follow(things iter.Seq[Thing]) {
 	}
 }
 
-// Look makes the source of that name read immediately. An unknown name is ignored.
+// Look makes the source with this name read at once. It ignores an unknown name.
 func (o *Observers) Look(name string) {
 	for _, source := range o.sources {
 		if source.Name() == name {
@@ -94,43 +95,43 @@ func (o *Observers) Look(name string) {
 	}
 }
 
-// Suspect reports that a call failed. If err says that the API server did not answer, the observers probe it. They
-// ignore other errors, and nil.
+// Suspect reports a failed call. If err says that the API server did not answer, the observers probe the server. They
+// ignore other errors and nil.
 func (o *Observers) Suspect(err error) {
 	if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
 		o.monitor.suspect(err)
 	}
 }
 
-// Synced reports whether the journal is up to date with the cluster: the first read of each essential source is in
-// the journal and there is no API outage.
+// Synced reports whether the journal is up to date with the cluster: the first read of each essential source is in the
+// journal, and there is no API outage.
 func (o *Observers) Synced() bool {
 	select {
-	case <-o.outbox.looked:
+	case <-o.outbox.firstReadDone:
 		return !o.monitor.outage()
 	default:
 		return false
 	}
 }
 
-// WaitSynced returns once the first read of each essential source is in the journal, or with an error if ctx ends
+// WaitSynced waits until the first read of each essential source is in the journal. It returns an error if ctx ends
 // before that.
 func (o *Observers) WaitSynced(ctx context.Context) error {
 	select {
-	case <-o.outbox.looked:
+	case <-o.outbox.firstReadDone:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the first read of the cluster: %w", ctx.Err())
 	}
 }
 
-// Absent lists, for people, what EKCO cannot observe, or not by watching. It does not repeat an outage for each
-// source.
+// Absent lists texts for persons about what EKCO cannot observe at all, or cannot watch. It does not repeat an outage
+// for each source.
 func (o *Observers) Absent() []string {
 	var absent []string
 	outage := o.monitor.outage()
 	for _, reporter := range o.reporters {
-		if text := reporter.gate.absence(outage); text != "" {
+		if text := reporter.gate.absenceText(outage); text != "" {
 			absent = append(absent, text)
 		}
 	}

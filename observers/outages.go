@@ -6,20 +6,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ActorAPI records the outages of the Kubernetes API.
+// ActorAPI is the actor of events about outages of the Kubernetes API.
 const ActorAPI = "observer/api"
 
-// outages detects what to record of the Kubernetes API's outages. Several outages while the journal cannot be written
-// are recorded as one.
+// outages decides what to record about outages of the Kubernetes API. Several outages while the journal cannot be
+// written are recorded as one.
 type outages struct {
 	differ *Differ[outage]
-	// now is the clock of the journal's times.
+	// now returns the time by the journal's clock.
 	now func() time.Time
 }
 
 // outage is one outage, or several that are recorded as one.
 type outage struct {
-	// first is the one that the journal may lack, last the newest.
+	// first is the first outage that may be missing in the journal; last is the newest outage.
 	first, last loss
 	over        bool
 }
@@ -31,8 +31,8 @@ type loss struct {
 	err    string
 }
 
-// theAPI is the only key.
-const theAPI = "api"
+// apiKey is the only key of the differ.
+const apiKey = "api"
 
 func newOutages(now func() time.Time) *outages {
 	o := &outages{now: now}
@@ -42,7 +42,7 @@ func newOutages(now func() time.Time) *outages {
 
 func (o *outages) begin(since time.Time, err string) {
 	o.differ.Change(func(facts *Facts[outage]) {
-		latest, ok := facts.Now[theAPI]
+		latest, ok := facts.Now[apiKey]
 		if ok && !latest.over {
 			return
 		}
@@ -50,18 +50,18 @@ func (o *outages) begin(since time.Time, err string) {
 		switch told := recordedUntil(facts); {
 		case !ok || told >= latest.last.number:
 			latest.first = begun
-		case told >= latest.first.number: // the end of the first was being written
+		case told >= latest.first.number: // the end of the first outage was being written
 			latest.first = latest.last
 		}
 		latest.last, latest.over = begun, false
-		facts.Now[theAPI] = latest
-		facts.Touch(theAPI, time.Time{})
+		facts.Now[apiKey] = latest
+		facts.Touch(apiKey, time.Time{})
 	})
 }
 
-// recordedUntil returns the number of the last outage whose end is recorded.
+// recordedUntil returns the number of the last outage with a recorded end.
 func recordedUntil(facts *Facts[outage]) int {
-	for _, was := range facts.Recorded[theAPI] {
+	for _, was := range facts.Recorded[apiKey] {
 		if was.over {
 			return was.last.number
 		}
@@ -71,10 +71,10 @@ func recordedUntil(facts *Facts[outage]) int {
 
 func (o *outages) end() {
 	o.differ.Change(func(facts *Facts[outage]) {
-		if latest, ok := facts.Now[theAPI]; ok && !latest.over {
+		if latest, ok := facts.Now[apiKey]; ok && !latest.over {
 			latest.over = true
-			facts.Now[theAPI] = latest
-			facts.Touch(theAPI, time.Time{})
+			facts.Now[apiKey] = latest
+			facts.Touch(apiKey, time.Time{})
 		}
 	})
 }
@@ -99,12 +99,12 @@ func (o *outages) tell(d Difference[outage]) Telling[outage] {
 	return telling
 }
 
-// unrecorded returns the begin of the first outage that is not fully recorded, and whether its begin is.
+// unrecorded returns the begin of the first outage that is not fully recorded, and whether that begin is recorded.
 func unrecorded(was, now outage) (first loss, begun bool) {
 	switch {
 	case !was.over:
 		return was.first, true
-	case was.last.number >= now.first.number: // that one has ended since
+	case was.last.number >= now.first.number: // that outage has ended since
 		return now.last, false
 	}
 	return now.first, false
@@ -114,7 +114,7 @@ func draftOf(kind journal.Type, payload journal.Payload) journal.Draft {
 	return journal.Draft{Type: kind, Actor: ActorAPI, Subject: journal.ClusterSubject, Payload: payload}
 }
 
-// due returns the drafts in two halves: facts of that time are written between them.
+// due returns the drafts in two parts, before and after the facts of that time.
 func (o *outages) due(at time.Time) (batch Batch, before, after []journal.Draft) {
 	batch = o.differ.Due(at)
 	for i, draft := range batch.Drafts {

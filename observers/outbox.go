@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// gather is how long the outbox waits for more after the first change, so that a burst becomes few batches.
-	gather = 10 * time.Millisecond
-	// recordAgain is the time between two attempts to write to an unwritable journal.
-	recordAgain = time.Second
+	// batchDelay is how long the outbox waits for more changes after the first one, so that a burst needs few batches.
+	batchDelay = 10 * time.Millisecond
+	// recordRetryInterval is the time between two attempts to write to an unwritable journal.
+	recordRetryInterval = time.Second
 )
 
-// outbox writes the differences of the sources. It holds no lock while it writes, so a slow disk blocks no source.
+// outbox writes the differences of all sources. It holds no lock while it writes, so that a slow disk blocks no source.
 type outbox struct {
 	recorder Recorder
 	log      *slog.Logger
@@ -24,11 +24,11 @@ type outbox struct {
 	outages  *outages
 	sources  []Source
 	wake     chan struct{}
-	// looked is closed once the first read of each essential source is in the journal.
-	looked chan struct{}
+	// firstReadDone is closed once the first read of each essential source is in the journal.
+	firstReadDone chan struct{}
 
-	// Only run uses the fields below. failing is set while the journal cannot be written; again is when something
-	// becomes due although nothing changes.
+	// Only run uses the fields below. failing is true while the journal cannot be written. again is when something must
+	// be recorded even if nothing changes.
 	failing bool
 	again   time.Time
 }
@@ -44,11 +44,11 @@ func newOutbox(options Options) *outbox {
 	}
 	o := &outbox{
 		recorder: options.Recorder, log: options.Log, lag: lag, sources: options.Sources,
-		outages: newOutages(now), wake: make(chan struct{}, 1), looked: make(chan struct{}),
+		outages: newOutages(now), wake: make(chan struct{}, 1), firstReadDone: make(chan struct{}),
 	}
 	o.outages.differ.Report(o.changed)
 	if !slices.ContainsFunc(o.sources, essential) {
-		close(o.looked)
+		close(o.firstReadDone)
 	}
 	return o
 }
@@ -61,19 +61,19 @@ func (o *outbox) changed() {
 	}
 }
 
-// run writes until ctx ends.
+// run writes batches until ctx ends.
 func (o *outbox) run(ctx context.Context) {
 	ripe := time.NewTimer(0)
 	defer ripe.Stop()
 	for {
-		ripe.Reset(o.untilRipe())
+		ripe.Reset(o.untilDue())
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.wake:
 		case <-ripe.C:
 		}
-		delay := gather
+		delay := batchDelay
 		for {
 			if !Pause(ctx, delay) {
 				return
@@ -81,23 +81,23 @@ func (o *outbox) run(ctx context.Context) {
 			if o.flush(ctx) {
 				break
 			}
-			delay = recordAgain
+			delay = recordRetryInterval
 		}
 	}
 }
 
-// idle is how long the writer sleeps if nothing becomes due without a change.
-const idle = time.Hour
+// maxIdle is how long the outbox waits at most if nothing changes.
+const maxIdle = time.Hour
 
-// untilRipe returns the time until something becomes due without a change.
-func (o *outbox) untilRipe() time.Duration {
+// untilDue returns the time until something must be recorded even if nothing changes.
+func (o *outbox) untilDue() time.Duration {
 	if o.again.IsZero() {
-		return idle
+		return maxIdle
 	}
 	return max(0, time.Until(o.again))
 }
 
-// Pause waits, and reports whether ctx did not end before.
+// Pause waits for d. It returns false if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -109,7 +109,7 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// flush writes all that is due in one batch, and reports whether that worked.
+// flush writes all present differences in one batch, and reports whether that succeeded.
 func (o *outbox) flush(ctx context.Context) bool {
 	due := o.collect(time.Now())
 	if drafts := due.drafts(); len(drafts) > 0 {
@@ -130,7 +130,7 @@ func (o *outbox) refused(ctx context.Context, events int, err error) {
 	}
 	o.failing = true
 	o.log.Warn("cannot write facts to the journal; EKCO keeps them and retries",
-		"events", events, "every", recordAgain, "error", err)
+		"events", events, "every", recordRetryInterval, "error", err)
 }
 
 func (o *outbox) recorded(due collected) {
@@ -151,21 +151,21 @@ func (o *outbox) recorded(due collected) {
 		return
 	}
 	select {
-	case <-o.looked:
+	case <-o.firstReadDone:
 	default:
-		close(o.looked)
+		close(o.firstReadDone)
 	}
 }
 
-// collected are differences that are written together.
+// collected has the differences of one batch.
 type collected struct {
 	outages       Batch
 	before, after []journal.Draft
 	batches       []Batch
 }
 
-// collect reads the outages first: when one has ended, everything that was read again until then is in the sources'
-// batches.
+// collect reads the outages first. If an outage has ended, the sources' batches then include everything that was read
+// before its end.
 func (o *outbox) collect(at time.Time) collected {
 	var all collected
 	all.outages, all.before, all.after = o.outages.due(at)
@@ -175,8 +175,8 @@ func (o *outbox) collect(at time.Time) collected {
 	return all
 }
 
-// drafts returns all drafts in chronological order: the begin of an outage, the facts, source by source, the end of
-// the outage.
+// drafts returns all drafts in chronological order: the begin of an outage, the facts of each source, the end of the
+// outage.
 func (c collected) drafts() []journal.Draft {
 	drafts := c.before[:len(c.before):len(c.before)]
 	for _, batch := range c.batches {

@@ -2,18 +2,18 @@ package observers
 
 import "time"
 
-// pending is a set of keys whose facts may differ from the journal, in the
-// order in which they first changed.
+// pending is a set of keys whose facts may differ from the journal, in the order of their first change.
 type pending struct {
 	order   []string
 	changes map[string]change
 }
 
-// change says when and how a difference was found: of several changes of a key, the first time and the last way.
+// change describes when and how a difference was found. For several changes of a key, it has the time of the first and
+// the kind of the last.
 type change struct {
-	// at is zero for a difference that a complete read found.
+	// at is zero if a complete read found the difference.
 	at time.Time
-	// firstLook: the first complete read after a start found it.
+	// firstLook is true if the first complete read after a start found the difference.
 	firstLook bool
 }
 
@@ -32,14 +32,14 @@ func (p *pending) add(key string, c change) {
 	p.changes[key] = c
 }
 
-// take returns the set and leaves an empty one.
+// take returns the set and replaces it by an empty one.
 func (p *pending) take() pending {
 	taken := *p
 	*p = pending{}
 	return taken
 }
 
-// restore puts back what was taken, before what was added since.
+// restore puts back a set that take returned, in front of the keys that were added since.
 func (p *pending) restore(taken pending) {
 	since := p.take()
 	*p = taken
@@ -48,7 +48,7 @@ func (p *pending) restore(taken pending) {
 	}
 }
 
-// Earlier returns the earlier of two times; zero means unknown.
+// Earlier returns the earlier of two times. Zero means unknown.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b

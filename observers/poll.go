@@ -11,34 +11,34 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ErrAbsent is what Ask returns, wrapped, if there is nothing to ask, such as an add-on that is not installed. "Not
-// found" and "forbidden" errors of the Kubernetes API mean the same.
+// ErrAbsent means that there is nothing to read, for example because an add-on is not installed. Ask returns it
+// wrapped. The Kubernetes errors "not found" and "forbidden" have the same meaning.
 var ErrAbsent = errors.New("does not exist")
 
-// defaultPollTimeout is the default of Timeout.
+// defaultPollTimeout is the default of [Polled.Timeout].
 const defaultPollTimeout = 10 * time.Second
 
-// Polled is what [Poll] observes: something without a watch, like the output of a command, a TLS handshake, a health
-// page, or objects with only "get" permission.
+// Polled configures [Poll]. It is for data without a watch, such as the output of a command, a TLS handshake, a health
+// page, or objects for which EKCO has only "get" permission.
 type Polled[V any] struct {
 	Noun[V]
 	Name string
-	// Ask returns all things, by key, reduced to what decisions need: what is missing in the answer no longer exists.
-	// It must return soon after its context ends. One goroutine calls it at a time.
+	// Ask returns all objects by key, reduced to what decisions need. An object that is missing in the answer no longer
+	// exists. Ask must return soon after its context ends. Only one goroutine calls it at a time.
 	Ask func(context.Context) (map[string]V, error)
-	// Interval is how often to ask, plus or minus a tenth; default is the observers' PollInterval.
+	// Interval is the time between two calls of Ask, plus or minus a tenth. The default is the observers' PollInterval.
 	Interval time.Duration
-	// Timeout is how long an answer may take; default 10s.
+	// Timeout limits one call of Ask (default 10s).
 	Timeout time.Duration
-	// Apart is the shortest time between two questions because of a Look.
+	// Apart is the shortest time between two calls of Ask that Look triggers.
 	Apart time.Duration
-	// OfAPI: it asks the Kubernetes API. Then no answer is a sign of an outage, and an outage ends only after it was
-	// asked again.
+	// OfAPI is true if Ask calls the Kubernetes API. If Ask gets no answer, that is then a sign of an outage, and an
+	// outage ends only after another call.
 	OfAPI bool
 }
 
-// Poll returns a source that asks repeatedly. After a failure it retries soon, then less and less often down to the
-// interval. A failure changes no facts. The source is never [Essential].
+// Poll returns a source that calls Ask repeatedly. After a failure it retries soon, and then with growing pauses up to
+// the interval. A failure changes no facts. The source is never [Essential].
 func Poll[V any](what Polled[V]) Source {
 	if what.Timeout == 0 {
 		what.Timeout = defaultPollTimeout
@@ -52,7 +52,7 @@ type polled[V any] struct {
 	lookNow chan struct{}
 
 	mu sync.Mutex
-	// endAsk ends the running question, nil if there is none.
+	// endAsk ends the running call of Ask; nil if there is none.
 	endAsk context.CancelFunc
 }
 
@@ -61,7 +61,7 @@ var _ reader = (*polled[any])(nil)
 func (p *polled[V]) Name() string           { return p.what.Name }
 func (p *polled[V]) Due(at time.Time) Batch { return p.differ.Due(at) }
 
-// Look implements [Source]. A running question may miss the change, so it asks again after it.
+// Look implements [Source]. A running call may miss the change, so another call follows it.
 func (p *polled[V]) Look() {
 	select {
 	case p.lookNow <- struct{}{}:
@@ -72,7 +72,7 @@ func (p *polled[V]) Look() {
 func (p *polled[V]) isEssential() bool { return false }
 func (p *polled[V]) hurry()            { p.Look() }
 
-// restart asks again, without waiting for a running question.
+// restart calls Ask again without waiting for a running call.
 func (p *polled[V]) restart() {
 	p.Look()
 	p.mu.Lock()
@@ -96,9 +96,9 @@ func (p *polled[V]) Run(ctx context.Context, to *Reporter) {
 	}
 	failures := backoff{most: interval}
 	for ctx.Err() == nil {
-		p.expectLook()
+		p.dropLook()
 		asked := time.Now()
-		delay := around(interval)
+		delay := withJitter(interval)
 		if failed := p.ask(ctx, to); failed {
 			delay = failures.next()
 		} else {
@@ -108,15 +108,15 @@ func (p *polled[V]) Run(ctx context.Context, to *Reporter) {
 	}
 }
 
-// expectLook drops a request that the next question answers.
-func (p *polled[V]) expectLook() {
+// dropLook drops a pending request for a read, because the next read serves it.
+func (p *polled[V]) dropLook() {
 	select {
 	case <-p.lookNow:
 	default:
 	}
 }
 
-// pause waits for the delay, or until a Look, but not before earliest.
+// pause waits for the delay, or until Look is called, but at least until earliest.
 func (p *polled[V]) pause(ctx context.Context, delay time.Duration, earliest time.Time) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -134,29 +134,29 @@ func (p *polled[V]) pause(ctx context.Context, delay time.Duration, earliest tim
 	}
 }
 
-// around returns a slightly different time, so that polls that began together do not stay together.
-func around(d time.Duration) time.Duration {
+// withJitter returns a slightly different duration, so that polls that began together do not stay together.
+func withJitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// underWay sets how to end the running question, nil for none.
-func (p *polled[V]) underWay(end context.CancelFunc) {
+// setEndAsk stores how to end the running call; nil means that none runs.
+func (p *polled[V]) setEndAsk(end context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.endAsk = end
 }
 
-// ask asks once, and reports whether that failed.
+// ask calls Ask once, and reports whether that failed.
 func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	asking, end := context.WithTimeout(ctx, p.what.Timeout)
 	defer end()
 	if p.what.OfAPI {
 		asking = kube.Unreported(asking) // ask itself reports failures to the monitor
 	}
-	p.underWay(end)
+	p.setEndAsk(end)
 	began := time.Now()
 	answer, err := p.what.Ask(asking)
-	p.underWay(nil)
+	p.setEndAsk(nil)
 	switch {
 	case ctx.Err() != nil || errors.Is(asking.Err(), context.Canceled):
 		return false
@@ -165,7 +165,7 @@ func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 		p.differ.Change(func(facts *Facts[V]) { p.what.replace(facts, answer) })
 		to.monitor.synced(p, began)
 		return false
-	case refused(err):
+	case isRefused(err):
 		to.gate.refuseList(err)
 		to.monitor.synced(p, began)
 		return false
@@ -174,7 +174,7 @@ func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	return true
 }
 
-// failed records a failure that is not a refusal.
+// failed records a failure other than a refusal.
 func (p *polled[V]) failed(began time.Time, err error, to *Reporter) {
 	level := slog.LevelWarn
 	if p.what.OfAPI && errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {

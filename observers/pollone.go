@@ -11,34 +11,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PolledOne is what [PollOne] observes: one object by name, of the Kubernetes API by default. Its events are
-// thing.observed, with V as JSON in the facts, and thing.gone.
+// PolledOne configures [PollOne]. It is for one object by name, by default of the Kubernetes API. The source records
+// the events thing.observed, with V as JSON in the facts, and thing.gone.
 type PolledOne[V any] struct {
-	// Machine is the thing's machine, Subject the thing without its UID.
+	// Machine is the name of the machine. Subject is the subject without its UID.
 	Machine string
 	Subject journal.Subject
-	// Get reads the object, reduced to what decisions need. UID returns the object's UID.
+	// Get reads the object, reduced to what decisions need. UID returns the UID of the object.
 	Get func(context.Context) (V, error)
 	UID func(V) string
-	// Known has the things that exist according to the journal, by the names of subjects.
+	// Known has the objects that exist according to the journal, by the names of their subjects.
 	Known map[string]V
-	// Off, unless empty, is the setting that switches the source off. Then the object is not read, and a known thing
-	// is recorded as gone for that reason.
+	// Off is the name of the setting that switches the source off, or "". If it is set, the source does not read the
+	// object, and records a known object as gone for this reason.
 	Off string
-	// Interval is how often to read it; default is the observers' PollInterval.
+	// Interval is the time between two reads. The default is the observers' PollInterval.
 	Interval time.Duration
-	// Timeout is how long an answer may take; default 10s.
+	// Timeout limits one read (default 10s).
 	Timeout time.Duration
-	// Apart is the shortest time between two reads because of a Look.
+	// Apart is the shortest time between two reads that Look triggers.
 	Apart time.Duration
 	// Allowance limits how often the object is recorded.
 	Allowance Allowance
-	// Beyond: it asks something else than the Kubernetes API, so no answer is not a sign of an outage.
+	// Beyond is true if Get does not call the Kubernetes API, so that a missing answer is no sign of an outage.
 	Beyond bool
 }
 
-// PollOne returns a source of one object that cannot be watched. If it is not found, it no longer exists; without an
-// object, the source silently keeps polling.
+// PollOne returns a source for one object that cannot be watched. If the object is not found, it counts as gone. If it
+// never existed, the source polls silently.
 func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{
@@ -47,7 +47,7 @@ func PollOne[V any](what PolledOne[V]) Source {
 			v, err := what.Get(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
 			case gone && exists:
-				exists = ctx.Err() != nil // if the caller has stopped listening, it is reported the next time
+				exists = ctx.Err() != nil // if the caller no longer waits, report it the next time
 				return nil, nil
 			case gone:
 				return nil, ErrAbsent
@@ -64,7 +64,7 @@ func PollOne[V any](what PolledOne[V]) Source {
 	return Poll(polled)
 }
 
-// PollEach is [PollOne] for each of the subjects, which read reads.
+// PollEach returns a [PollOne] source for each subject. read reads the object of a subject.
 func PollEach[V any](subjects []journal.Subject, read func(context.Context, journal.Subject) (V, error), what PolledOne[V]) []Source {
 	sources := make([]Source, len(subjects))
 	for i, subject := range subjects {

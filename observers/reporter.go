@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Reporter receives the reports of a running source. Each source has one.
+// Reporter is the connection of a running source to the engine. Each source has one.
 type Reporter struct {
 	outbox    *outbox
 	monitor   *monitor
@@ -29,11 +29,11 @@ func essential(source Source) bool {
 	return ok && e.Essential()
 }
 
-// Changed triggers a call of the source's Due.
+// Changed makes the engine call the source's Due.
 func (r *Reporter) Changed() { r.outbox.changed() }
 
-// Feed returns a feed that keeps the sink up to date with one part of the source, with a name for people. All feeds
-// of a source share what is known of EKCO's permissions.
+// Feed returns a feed that keeps the sink up to date with one part of the source. name is for persons. All feeds of a
+// source share their knowledge of EKCO's permissions.
 func (r *Reporter) Feed(name string, from kube.Source, to Sink) *Feed {
 	feed := newFeed(name, from, to, r.gate, r.monitor)
 	feed.essential = r.essential

@@ -8,59 +8,61 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A Source provides facts of one kind. [Watch] and [Poll] make one; a capability can also build its own from a
+// A Source provides facts of one kind. [Watch] and [Poll] return sources. A capability can also build its own from a
 // [Differ] and feeds (see [Reporter.Feed]). All methods must be safe for concurrent use.
 type Source interface {
-	// Name says what is observed, in the plural: "certificates". It names the source in the log, in metrics and in
+	// Name returns a plural noun, such as "certificates". It identifies the source in the log, in metrics and in
 	// messages.
 	Name() string
-	// Run observes until ctx ends, and reports changes of facts to the reporter.
+	// Run observes until ctx ends, and tells the reporter when facts have changed.
 	Run(ctx context.Context, to *Reporter)
-	// Due returns what to record at that time. The engine then calls one of the batch's functions, before it calls
-	// Due again.
+	// Due returns what to record at the given time. Before the engine calls Due again, it calls one of the functions in
+	// the batch.
 	Due(at time.Time) Batch
-	// Look makes the source read immediately, because something has changed. It does not wait for the answer. A
-	// watching source does nothing then.
+	// Look makes the source read at once, because something has changed. It does not wait for the read. A watching
+	// source does nothing.
 	Look()
 }
 
-// Essential is a source that EKCO may need to work. A failure to read it is an outage, and its first read must be in
+// Essential is a source that EKCO may need to work. If it cannot be read, that is an outage. Its first read must be in
 // the journal before EKCO decides anything.
 type Essential interface {
 	Source
 	Essential() bool
 }
 
-// A Follower is a source that needs what the machines know to choose what to read.
+// A Follower is a source that uses the state of machines to choose what to read.
 type Follower interface {
 	Source
-	// Follow is called after each change of the machines' state. It must not block, nor keep the things.
+	// Follow is called after each change of the machines' state. It must not block, and must not keep things after it
+	// returns.
 	Follow(things iter.Seq[Thing])
 }
 
-// Thing is the part of a machine's state for sources.
+// Thing is the part of a machine's state that sources can use.
 type Thing struct {
 	Subject journal.Subject
 	State   string
-	// Data is the machine's own state. A source reads it through an interface, and does not change it.
+	// Data is the state that the machine itself defines. A source reads it through an interface, and must not change
+	// it.
 	Data any
-	// Newest is the event with its last facts or its end: if it differs, they have changed.
+	// Newest is the number of the event with the last facts or the end of the thing. If it differs, they have changed.
 	Newest uint64
-	// Gone: its object no longer exists.
+	// Gone is true if the object no longer exists.
 	Gone bool
 }
 
-// Batch is what a source has to record.
+// Batch is what a source wants to record.
 type Batch struct {
 	// Drafts are in chronological order.
 	Drafts []journal.Draft
-	// Since is when the oldest of them happened, zero if unknown.
+	// Since is when the oldest change in Drafts happened; zero if unknown.
 	Since time.Time
-	// Again is when something becomes due although nothing changes, zero for never.
+	// Again is when to call Due even if nothing changes; zero means never.
 	Again time.Time
-	// Looked: there was a complete read; it is in this batch or an earlier one.
+	// Looked is true if this batch or an earlier one includes a complete read.
 	Looked bool
-	// Written must be called if the drafts are durable, Refused if none of them is and they must be offered again.
-	// Both must be set.
+	// Written must be called if the drafts are on disk. Refused must be called if none of them is, so that the source
+	// offers them again. Both must be set.
 	Written, Refused func()
 }

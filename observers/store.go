@@ -7,20 +7,20 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Sink receives what a [Feed] reads. The feed calls it from one goroutine at a time.
+// Sink receives the objects that a [Feed] reads. Only one goroutine calls it at a time.
 type Sink interface {
-	// Example is an object of the sink's type.
+	// Example returns an object of the sink's type.
 	Example() runtime.Object
-	// Seen: the object exists and is as given.
+	// Seen is called if the object exists, with its present state.
 	Seen(obj runtime.Object)
-	// Gone: the object no longer exists.
+	// Gone is called if the object no longer exists.
 	Gone(obj runtime.Object)
-	// All: exactly these objects exist.
+	// All is called after a complete list: exactly these objects exist.
 	All(objs []runtime.Object)
 }
 
-// store adapts a sink to a Reflector. It keeps no objects. The next list shows a missed delete, so there are no
-// tombstones (cache.DeletedFinalStateUnknown).
+// store adapts a sink to a Reflector. It keeps no objects, so it needs no tombstones (cache.DeletedFinalStateUnknown):
+// the next list shows a missed delete.
 type store struct{ feed *Feed }
 
 var _ cache.TransformingStore = (*store)(nil)
@@ -45,11 +45,11 @@ func (s *store) Replace(objs []any, _ string) error {
 		}
 	}
 	s.feed.sink.All(all)
-	s.feed.caughtUp()
+	s.feed.onCompleteList()
 	return nil
 }
 
-// Transformer reduces each object of a streamed list as it arrives.
+// Transformer returns a function that reduces each object of a streamed list as it arrives.
 func (s *store) Transformer() cache.TransformFunc {
 	slim := kube.Slim
 	if own, ok := s.feed.source.(kube.Slimmer); ok {

@@ -16,19 +16,19 @@ import (
 // Triggering configures a [Trigger].
 type Triggering struct {
 	Name string
-	// From is the source of the objects, Example one of their type.
+	// From is the source of the objects. Example is an object of their type.
 	From    kube.Source
 	Example runtime.Object
-	// Changed is called when one of them changes, and at the start. It must not block.
+	// Changed is called when an object changes, and at the start. It must not block.
 	Changed func()
-	// Later, unless zero, is the delay of another call: the effects of a change may take a while. While objects keep
-	// changing, it is also the time between calls.
+	// Later is the delay of another call of Changed, because the effects of a change may take a while; zero means no
+	// other call. While objects keep changing, it is also the time between calls.
 	Later time.Duration
-	// Times is the number of later calls, each Later apart; default is one.
+	// Times is the number of later calls (default 1). The time between them is Later.
 	Times int
 }
 
-// Trigger returns a source without facts. It watches objects in order to trigger another source that can only poll.
+// Trigger returns a source without facts. It watches objects in order to trigger a source that can only poll.
 func Trigger(on Triggering) Source { return &trigger{on: on} }
 
 type trigger struct {
@@ -37,9 +37,9 @@ type trigger struct {
 	mu     sync.Mutex
 	looked bool
 	feed   *Feed
-	// versions has the objects of the last list, by UID.
+	// versions has the versions of the objects in the last list, by UID.
 	versions map[types.UID]string
-	// later is the timer of the next call, nil for none, and left the number of calls after it; changedSince is set if
+	// later is the timer of the next call, or nil. left is the number of calls after that. changedSince is true if
 	// something has changed since the last call. calls counts all calls.
 	later        *time.Timer
 	left         int
@@ -63,7 +63,7 @@ func (t *trigger) Run(ctx context.Context, to *Reporter) {
 	feed.Run(ctx)
 }
 
-// end stops all later calls.
+// end cancels all later calls.
 func (t *trigger) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *trigger) Seen(runtime.Object) { t.changed() }
 // Gone implements [Sink].
 func (t *trigger) Gone(runtime.Object) { t.changed() }
 
-// All implements [Sink]. If the objects cannot be watched, it is called repeatedly, mostly without changes.
+// All implements [Sink]. If EKCO may not watch the objects, it is called after each poll, mostly without changes.
 func (t *trigger) All(objects []runtime.Object) {
 	versions := make(map[types.UID]string, len(objects))
 	for _, object := range objects {
@@ -128,7 +128,7 @@ func (t *trigger) changed() {
 	}
 }
 
-// times is the number of later calls after a change.
+// times returns the number of later calls after a change.
 func (t *trigger) times() int {
 	if t.on.Later <= 0 {
 		return 0
@@ -136,7 +136,7 @@ func (t *trigger) times() int {
 	return max(1, t.on.Times)
 }
 
-// call calls Changed, and plans the given number of later calls. The caller holds the lock.
+// call calls Changed, and schedules more calls for later. The caller must hold the lock.
 func (t *trigger) call(more int) {
 	t.on.Changed()
 	if t.later != nil {
@@ -145,13 +145,13 @@ func (t *trigger) call(more int) {
 	t.calls++
 	t.left, t.later = more, nil
 	if calls := t.calls; more > 0 {
-		t.later = time.AfterFunc(t.on.Later, func() { t.again(calls) })
+		t.later = time.AfterFunc(t.on.Later, func() { t.callLater(calls) })
 	}
 }
 
-// again is the later call after call number calls, unless there was another call. Changes since then may take effect
-// even later.
-func (t *trigger) again(calls int) {
+// callLater makes a later call, unless another call was made after call number calls. If something has changed since, it
+// schedules further calls.
+func (t *trigger) callLater(calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {

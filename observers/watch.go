@@ -10,24 +10,24 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Watched is what [Watch] observes: one object or many of one resource.
+// Watched configures [Watch]: one object or many objects of one resource.
 type Watched[V any] struct {
 	Noun[V]
 	Name string
-	// From lists and watches the objects, Object is one of their type.
+	// From lists and watches the objects. Object is an object of their type.
 	From   kube.Source
 	Object runtime.Object
 	// Read reduces an object to its key and to what decisions need, without counters and times that keep changing. It
-	// returns false for an object that is (now) of no interest, but with its key and UID.
+	// returns false for an object that is not (or no longer) relevant; it must still return the key and UID.
 	Read func(runtime.Object) (key string, v V, ok bool)
-	// Essential: EKCO cannot work without it. See [Essential].
+	// Essential is true if EKCO cannot work without the source. See [Essential].
 	Essential bool
-	// Also, if set, receives the objects too, before they are reduced, for a user that would otherwise need another
-	// watch.
+	// Also receives the same objects before they are reduced, so that another user needs no watch of its own. It may be
+	// nil.
 	Also Sink
 }
 
-// Watch returns a source that watches objects if permitted, and otherwise polls them.
+// Watch returns a source that watches objects if that is permitted, and otherwise polls them.
 func Watch[V any](what Watched[V]) Source {
 	return &watched[V]{what: what, differ: what.differ()}
 }

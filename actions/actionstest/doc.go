@@ -1,7 +1,7 @@
-// Package actionstest has the helpers for tests of actions: a journal with a fake clock, in which actions run, stop and
-// continue; preflights with set answers; and the crash matrix.
+// Package actionstest has helpers for tests of actions: a journal with a fake clock in which actions run, stop and
+// continue; preflights with fixed answers; and the crash matrix.
 //
-// For its crash matrix, a capability defines how its world begins and how to describe the outcome:
+// For its crash matrix, a capability defines the initial state of its world and a text that describes the outcome:
 //
 //	func scene(w *actionstest.World) actionstest.Stage {
 //		lamps := lampsim.New()

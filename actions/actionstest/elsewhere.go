@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/mirror"
-	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -23,49 +24,137 @@ import (
 
 func (s Scene) finishedElsewhere(t *testing.T) []string {
 	want, points := s.undisturbed(t)
-	return s.elsewhere(t, want, points, crashpoints.Choose(t, points), func(*mirror.Content) {})
+	var all []move
+	for _, at := range crashpoints.Choose(t, points) {
+		all = append(all, move{at: at, begin: fromMirror(func(*mirror.Content) {})})
+	}
+	return s.elsewhere(t, want, all)
 }
 
 func (s Scene) heldWithoutOutputs(t *testing.T) []string {
 	want, points := s.undisturbed(t)
-	var some []int
+	var all []move
 	for at := points; at > 0; at -= max(1, points/12) {
-		some = append(some, at)
-	}
-	return s.elsewhere(t, want, points, some, func(content *mirror.Content) {
-		for _, action := range content.Actions {
-			for id, step := range action.Steps {
-				if step.Done() {
-					step.Outputs = nil
-					action.Steps[id] = step
+		all = append(all, move{at: at, begin: fromMirror(func(content *mirror.Content) {
+			for _, action := range content.Actions {
+				for id := range action.Steps {
+					dropOutputs(action, id)
 				}
 			}
-		}
-	})
+		})})
+	}
+	return s.elsewhere(t, want, all)
 }
 
-// elsewhere kills the process at each of the points. Another process then continues with the mirror, after loses has
-// changed it.
-func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, loses func(*mirror.Content)) (problems []string) {
-	for _, at := range chosen {
+func (s Scene) heldWithoutOneOutput(t *testing.T) []string {
+	want, points, done := s.undisturbedSteps(t)
+	var all []move
+	for _, id := range slices.Sorted(maps.Keys(done)) {
+		for at := done[id] + 1; at <= points; at++ {
+			all = append(all, move{at: at, what: ", without the outputs of step " + id, begin: fromMirror(func(content *mirror.Content) {
+				for _, action := range content.Actions {
+					dropOutputs(action, id)
+				}
+			})})
+		}
+	}
+	return s.elsewhere(t, want, sample(t, all))
+}
+
+func (s Scene) resumedFromOlderJournal(t *testing.T) []string {
+	want, points := s.undisturbed(t)
+	var all []move
+	for at := 1; at <= points; at++ {
+		for thirds := range 3 {
+			what := fmt.Sprintf(", with the journal after %d/3 of its appends", thirds)
+			all = append(all, move{at, what, fromCopy(thirds)}, move{at, what + " that comes back", fromReturned(thirds)})
+		}
+	}
+	return s.elsewhere(t, want, sample(t, all))
+}
+
+// undisturbedSteps is undisturbed, and also returns the crash point after each step with outputs.
+func (s Scene) undisturbedSteps(t *testing.T) (end string, points int, done map[string]int) {
+	done = make(map[string]int)
+	s.play(t, func(w *World, stage Stage) {
+		ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
+		defer kill()
+		f := NewFuse(0, kill)
+		cfg := stage.config(w, f)
+		cfg.Store = f.Store(watchedStore{w.Store, func(draft journal.Draft) {
+			if step, is := draft.Payload.(*journal.StepDone); is && len(step.Outputs) > 0 {
+				done[step.Step] = f.Passed() + 1
+			}
+		}})
+		if err := actions.NewRunner(cfg).Run(ctx, w.Record(), nil); err != nil {
+			w.T.Fatal(err)
+		}
+		end, points = stage.end(w), f.Passed()
+	})
+	return end, points, done
+}
+
+// watchedStore reports what it appends.
+type watchedStore struct {
+	journal.Store
+	appends func(journal.Draft)
+}
+
+func (s watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	for _, draft := range drafts {
+		s.appends(draft)
+	}
+	return s.Store.Append(ctx, drafts...)
+}
+
+// sample returns the moves to try. There are hundreds for each scene; each run tries a few others.
+func sample(t *testing.T, all []move) []move {
+	t.Helper()
+	if len(all) == 0 {
+		return nil // no step has outputs
+	}
+	return crashpoints.Sample(t, all, 4)
+}
+
+// dropOutputs removes the outputs of a done step.
+func dropOutputs(action journal.ActionRecord, id string) {
+	if step := action.Steps[id]; step.Done() {
+		step.Outputs = nil
+		action.Steps[id] = step
+	}
+}
+
+// move is how an action continues after its process died at a crash point. begin puts the journal of the next process
+// into the world, and reports whether that has the action. It gets the copies that liveMirrored returns.
+type move struct {
+	at    int
+	what  string
+	begin func(s Stage, w *World, copies []*memory.Store) bool
+}
+
+// elsewhere kills the process at a crash point, and the next one continues with what is left, for each of the moves.
+func (s Scene) elsewhere(t *testing.T, want string, moves []move) (problems []string) {
+	for _, m := range moves {
 		s.play(t, func(w *World, stage Stage) {
 			if stage.Cluster == nil {
 				stage.Cluster = kubesim.New()
 			}
-			stage.liveMirrored(w, at)
-			if !stage.moveElsewhere(w, loses) {
-				problems = append(problems, fmt.Sprintf("killed at point %d of %d, the action is not adopted", at, points))
+			copies := stage.liveMirrored(w, firstJournal, m.at)
+			if !m.begin(stage, w, copies) {
+				problems = append(problems, fmt.Sprintf("killed at point %d%s, the action is not adopted", m.at, m.what))
 				return
 			}
-			going := w.Start(stage.config(w, nil))
-			w.Pass(time.Minute)
-			if w.heldForOutputs() {
-				going.Halt()
-				return
+			if !w.Ended() {
+				going := w.Start(stage.config(w, nil))
+				w.Pass(time.Minute)
+				if w.heldForOutputs() {
+					going.Halt()
+					return
+				}
+				going.End()
 			}
-			going.End()
 			if got := stage.end(w); got != want {
-				problems = append(problems, fmt.Sprintf("killed at point %d of %d, the action ends elsewhere as %s, want %s; %q", at, points, got, want, w.Story()))
+				problems = append(problems, fmt.Sprintf("killed at point %d%s, the action ends elsewhere as %s, want %s; %q", m.at, m.what, got, want, w.Story()))
 			}
 		})
 	}
@@ -74,7 +163,7 @@ func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, lo
 
 // startMirror mirrors a journal until the function it returns is called.
 func (s Stage) startMirror(w *World, id string) (*mirror.Mirror, func()) {
-	m := mirror.New(s.Cluster, id, slog.New(slog.DiscardHandler))
+	m := mirror.New(s.Cluster, id, slog.New(slog.DiscardHandler), mirror.Journal(w.Store))
 	ctx, stop := context.WithCancel(w.T.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -91,6 +180,8 @@ type mirroredStore struct {
 	mirror *mirror.Mirror
 	// turn keeps the updates in the order of the appends.
 	turn *sync.Mutex
+	// copies are the journal before the first append, and after each.
+	copies *[]*memory.Store
 }
 
 func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
@@ -98,21 +189,31 @@ func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	defer s.turn.Unlock()
 	events, err := s.Store.Append(ctx, drafts...)
 	if err == nil {
-		s.mirror.Update(s.world.Folded().OpenActions(), kubesim.ClusterUID, journal.Carried{})
+		*s.copies = append(*s.copies, s.world.Store.Copy())
+		s.world.update(s.mirror)
 	}
 	return events, err
 }
 
-// liveMirrored runs one incarnation with a mirror, which dies at a crash point.
-func (s Stage) liveMirrored(w *World, at int) {
+// update gives the mirror what it must hold.
+func (w *World) update(m *mirror.Mirror) {
+	state := w.Folded()
+	m.Update(state.OpenActions(), kubesim.ClusterUID, journal.Carried{Seq: state.Seq, Pauses: map[string]journal.Pause{}})
+}
+
+// liveMirrored runs one incarnation with a mirror, which dies at a crash point. It returns the journal as it was before
+// the first append, and after each.
+func (s Stage) liveMirrored(w *World, journalID string, at int) (copies []*memory.Store) {
 	w.T.Helper()
-	m, stop := s.startMirror(w, "first")
+	copies = append(copies, w.Store.Copy())
+	m, stop := s.startMirror(w, journalID)
 	defer stop()
+	s.load(w, m)
 	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
 	defer kill()
 	f := NewFuse(at, kill)
 	cfg := s.config(w, f)
-	cfg.Store = mirroredStore{f.Store(w.Store), w, m, new(sync.Mutex)}
+	cfg.Store = mirroredStore{f.Store(w.Store), w, m, new(sync.Mutex), &copies}
 	cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
 		if err := m.Ready(ctx, ActionID, "action", time.Minute); err != nil {
 			return actions.Hold(err.Error())
@@ -120,35 +221,92 @@ func (s Stage) liveMirrored(w *World, at int) {
 		return actions.Pass()
 	})
 	// Otherwise chance decides whether the request is mirrored before the process dies.
-	m.Update(w.Folded().OpenActions(), kubesim.ClusterUID, journal.Carried{})
+	w.update(m)
 	if err := m.Sync(ctx); err != nil {
 		w.T.Error(err)
 	}
 	_ = actions.NewRunner(cfg).Run(ctx, w.Record(), nil) // dead or done
+	return copies
 }
 
-// moveElsewhere starts an EKCO on another node with an empty journal, and reports whether it adopted the action.
-func (s Stage) moveElsewhere(w *World, loses func(*mirror.Content)) bool {
-	w.T.Helper()
-	w.Store = memory.New()
-	m, stop := s.startMirror(w, "second")
-	defer stop()
-	content, err := m.Load(w.T.Context())
-	if errors.Is(err, kube.ErrNotFound) {
-		return false
+// The ids of the journals of two EKCOs.
+const (
+	firstJournal  = "first"
+	secondJournal = "second"
+)
+
+// fromMirror begins with an empty journal on another node, and the mirror after loses has changed it.
+func fromMirror(loses func(*mirror.Content)) func(Stage, *World, []*memory.Store) bool {
+	return func(s Stage, w *World, _ []*memory.Store) bool {
+		w.Store = memory.New()
+		content, found := s.loadMirror(w, secondJournal)
+		loses(&content)
+		return found && w.adopt(content, secondJournal) > 0
 	}
-	if err != nil {
+}
+
+// fromCopy begins with an older copy of the journal: as it was when that many thirds of the appends had been made.
+func fromCopy(thirds int) func(Stage, *World, []*memory.Store) bool {
+	return func(s Stage, w *World, copies []*memory.Store) bool {
+		w.Store = copies[len(copies)*thirds/3]
+		content, _ := s.loadMirror(w, firstJournal)
+		there, err := journal.Contains(w.T.Context(), w.Store, content.At)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		if !there {
+			w.adopt(content, firstJournal, mirror.Lost(w.Folded().Seq))
+		}
+		return true
+	}
+}
+
+// fromReturned is fromCopy after another EKCO has continued the action for a while. If that finished it, its journal
+// stays.
+func fromReturned(thirds int) func(Stage, *World, []*memory.Store) bool {
+	return func(s Stage, w *World, copies []*memory.Store) bool {
+		if !fromMirror(func(*mirror.Content) {})(s, w, nil) {
+			return false
+		}
+		s.liveMirrored(w, secondJournal, 2+3*thirds)
+		if w.Ended() {
+			return true
+		}
+		w.Store = copies[len(copies)*thirds/3]
+		content, _ := s.loadMirror(w, firstJournal)
+		w.adopt(content, firstJournal)
+		return true
+	}
+}
+
+// loadMirror reads the mirror for the EKCO of that journal, if there is one.
+func (s Stage) loadMirror(w *World, journalID string) (content mirror.Content, found bool) {
+	w.T.Helper()
+	m, stop := s.startMirror(w, journalID)
+	defer stop()
+	return s.load(w, m)
+}
+
+func (Stage) load(w *World, m *mirror.Mirror) (content mirror.Content, found bool) {
+	w.T.Helper()
+	content, err := m.Load(w.T.Context())
+	if err != nil && !errors.Is(err, kube.ErrNotFound) {
 		w.T.Fatal(err)
 	}
-	loses(&content)
-	drafts, err := mirror.Adopt(content, fsm.NewState().OpenActions(), "second", kubesim.ClusterUID)
+	return content, err == nil
+}
+
+// adopt makes the journal continue what the mirror has, and returns how many events that takes.
+func (w *World) adopt(content mirror.Content, journalID string, options ...mirror.AdoptOption) int {
+	w.T.Helper()
+	drafts, err := mirror.Adopt(content, w.Folded().OpenActions(), journalID, kubesim.ClusterUID, options...)
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	if _, err := w.Store.Append(w.T.Context(), drafts...); err != nil {
 		w.T.Fatal(err)
 	}
-	return len(drafts) > 0
+	return len(drafts)
 }
 
 // heldForOutputs reports whether the action is held with a reason that names a done step without outputs.

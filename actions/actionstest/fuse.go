@@ -10,26 +10,26 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// Fuse kills one incarnation of the process at its n-th crash point: right before or after an append or an effect. From
-// then on, every call of that incarnation fails and has no effect. A nil fuse never kills.
+// Fuse kills one process at its n-th crash point. Crash points are right before and right after each append and each
+// effect. After that, every call of the process fails and has no effect. A nil fuse never kills.
 type Fuse struct {
 	at   int
 	kill context.CancelFunc
 
-	// lock is a channel, not a mutex: the holder may wait for the bubble's time, which stops while a goroutine waits for
-	// a mutex.
+	// lock is a channel, not a mutex: its holder may wait for the bubble's time, and that time stops while a goroutine
+	// waits for a mutex.
 	lock   chan struct{}
 	passed int
 	where  string
 	dead   bool
 }
 
-// NewFuse returns a fuse that calls kill at that crash point; 0 means never.
+// NewFuse returns a fuse that calls kill at the given crash point; 0 means never.
 func NewFuse(at int, kill context.CancelFunc) *Fuse {
 	return &Fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
 }
 
-// Passed returns how many crash points were passed.
+// Passed returns the number of crash points so far.
 func (f *Fuse) Passed() int { return f.passed }
 
 // Where names the crash point at which the process died.
@@ -77,15 +77,15 @@ func (f *Fuse) Alive() error {
 	return nil
 }
 
-// Store returns the journal with crash points around its appends.
-func (f *Fuse) Store(store journal.Store) journal.Store { return mortalStore{store, f} }
+// Store returns the journal with crash points around each append.
+func (f *Fuse) Store(store journal.Store) journal.Store { return fuseStore{store, f} }
 
-type mortalStore struct {
+type fuseStore struct {
 	journal.Store
 	fuse *Fuse
 }
 
-func (s mortalStore) Append(ctx context.Context, drafts ...journal.Draft) (events []journal.Event, err error) {
+func (s fuseStore) Append(ctx context.Context, drafts ...journal.Draft) (events []journal.Event, err error) {
 	types := make([]string, len(drafts))
 	for i, draft := range drafts {
 		types[i] = string(draft.Type)

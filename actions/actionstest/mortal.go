@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Mortal returns the kinds with a crash point before and after each effect of a step. Steps that make several calls also
-// need clients whose calls go through [Fuse.Around].
+// Mortal returns the kinds with a crash point before and after each effect of a step. If a step makes several calls,
+// its clients must also call [Fuse.Around].
 func (f *Fuse) Mortal(kinds ...actions.Definition) []actions.Definition {
 	mortal := make([]actions.Definition, len(kinds))
 	for i, kind := range kinds {
@@ -30,7 +30,7 @@ func (f *Fuse) Mortal(kinds ...actions.Definition) []actions.Definition {
 	return mortal
 }
 
-// mortal returns a step whose functions fail, or do nothing, once the process is dead.
+// mortal returns a step whose functions fail or do nothing after the process is dead.
 func (f *Fuse) mortal(step actions.StepDef) actions.StepDef {
 	step.Step = mortalStep{step.Step, f}
 	if cleanUp := step.CleanUp; cleanUp != nil {
@@ -51,7 +51,7 @@ func (f *Fuse) mortal(step actions.StepDef) actions.StepDef {
 	return step
 }
 
-// mortalStep is a step as one incarnation runs it.
+// mortalStep is a step that dies with the process of one fuse.
 type mortalStep struct {
 	actions.Step
 	fuse *Fuse

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Golden compares text with a golden file, after writing the file if update is set.
+// Golden compares got with a golden file. If update is set, it first writes got to the file.
 func Golden(t *testing.T, file, got string, update bool) {
 	t.Helper()
 	if update {
@@ -31,9 +31,9 @@ func Golden(t *testing.T, file, got string, update bool) {
 	}
 }
 
-// Plan describes the plan of an action: its steps in order, each with its flags, the steps before it, the preflights of
-// the plan ("guards"), the further ones that are always asked ("besides"), and those that are asked if it is the first
-// step to change something ("first").
+// Plan describes the plan of an action. It lists the steps in order, each with its flags, the steps before it, the
+// preflights in the plan ("guards"), the preflights that run in addition ("besides"), and those that run only if the
+// step is the first to change something ("first").
 func (w *World) Plan(definition actions.Definition, record journal.ActionRecord) string {
 	w.T.Helper()
 	record.ID, record.Kind, record.Request.Kind = ActionID, definition.Kind, definition.Kind

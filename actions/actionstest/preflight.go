@@ -10,18 +10,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Always is a preflight with one answer.
+// Always returns a preflight that always gives the same verdict.
 func Always(verdict actions.Verdict) actions.Preflight {
 	return actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { return verdict })
 }
 
-// Rules lists the rules for automatic actions, without [actions.SafeMode]. It is written out here, so that a rule that is
-// removed from the product's list stays in the tests.
+// Rules lists the rules for automatic actions, except [actions.SafeMode]. The list is a copy, so that tests notice if a
+// rule is removed from the product's list.
 func Rules() []string {
 	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
 }
 
-// Policy returns preflights with the same answer: [actions.SafeMode] and these rules.
+// Policy returns preflights for [actions.SafeMode] and the given rules, all with the same verdict.
 func Policy(verdict actions.Verdict, rules ...string) map[string]actions.Preflight {
 	preflights := map[string]actions.Preflight{actions.SafeMode: Always(verdict)}
 	for _, name := range rules {
@@ -36,18 +36,18 @@ func With(cfg actions.Config, preflights map[string]actions.Preflight) actions.C
 	return cfg
 }
 
-// Dial is a preflight whose answer a test can change, and which counts its calls. The reason of its holds differs each
-// time.
+// Dial is a preflight that counts its calls, and whose verdict a test can change. Each of its holds has a different
+// reason.
 type Dial struct {
 	mu      sync.Mutex
 	verdict actions.Verdict
 	calls   int
 }
 
-// Answering returns a dial with that answer.
+// Answering returns a dial with the given verdict.
 func Answering(verdict actions.Verdict) *Dial { return &Dial{verdict: verdict} }
 
-// Turn sets the answer.
+// Turn sets the verdict.
 func (d *Dial) Turn(verdict actions.Verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (d *Dial) Called() int {
 	return d.calls
 }
 
-// Check answers.
+// Check returns the verdict that was set last.
 func (d *Dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()

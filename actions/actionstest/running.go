@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Running is a running [actions.Runner.Run].
+// Running is a started [actions.Runner.Run].
 type Running struct {
 	// Inbox is the inbox of the Run.
 	Inbox *actions.Inbox
@@ -29,7 +29,7 @@ func (w *World) Start(cfg actions.Config) *Running {
 	return r
 }
 
-// Ready returns a Run that has not begun, for steps that need it.
+// Ready returns a Running that has not begun, for steps that need its inbox.
 func (w *World) Ready() *Running {
 	return &Running{t: w.T, Inbox: actions.NewInbox(), ended: make(chan struct{})}
 }
@@ -44,7 +44,7 @@ func (r *Running) Begin(cfg actions.Config, record journal.ActionRecord) {
 	}()
 }
 
-// Tell passes the newest event of that type to the Run, as the loop does.
+// Tell passes the newest event of the given type to the Run, as the loop does.
 func (w *World) Tell(r *Running, kind journal.Type) {
 	w.T.Helper()
 	query := journal.Query{Action: ActionID, Types: []journal.Type{kind}, Reverse: true, Limit: 1}
@@ -58,7 +58,7 @@ func (w *World) Tell(r *Running, kind journal.Type) {
 	w.T.Fatalf("the journal has no %s", kind)
 }
 
-// Wait waits for the end of the Run, at most a day of the bubble's time.
+// Wait waits until the Run returns, for at most a day of the bubble's time.
 func (r *Running) Wait() error {
 	defer r.cancel()
 	select {
@@ -69,7 +69,7 @@ func (r *Running) Wait() error {
 	}
 }
 
-// End waits for the end of the action, and returns how long it waited.
+// End waits until the action has ended, and returns how long that took.
 func (r *Running) End() time.Duration {
 	r.t.Helper()
 	began := time.Now()
@@ -85,7 +85,7 @@ func (r *Running) Stop() { r.cancel() }
 // Halt stops the Run and waits for it.
 func (r *Running) Halt() {
 	r.Stop()
-	_ = r.Wait() // it was stopped, as asked
+	_ = r.Wait() // the error is that it was stopped
 }
 
 // Retry retries the action as an administrator does.

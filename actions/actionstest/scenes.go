@@ -18,19 +18,19 @@ import (
 type Scene struct {
 	// Set prepares the subject of the action, and puts the request on disk.
 	Set func(w *World) Stage
-	// Points is the minimum number of crash points of an undisturbed run.
+	// Points is the minimum number of crash points of a run without a crash.
 	Points int
-	// Once is set if the action cannot be requested again, for example because it is cancelled.
+	// Once is true if the action cannot be requested a second time, for example because it is cancelled.
 	Once bool
 }
 
-// Stage is the world of a scene.
+// Stage is the simulated world of a scene.
 type Stage struct {
-	// Kinds returns the kinds of action for one incarnation of the process; see [Fuse.Mortal].
+	// Kinds returns the kinds of action for one process; see [Fuse.Mortal].
 	Kinds func(f *Fuse) []actions.Definition
-	// Outcome describes the state of the world, and how often it changed.
+	// Outcome describes the state of the world and the number of its changes.
 	Outcome func() string
-	// Cluster is the cluster with the mirror; nil means an empty one.
+	// Cluster is the cluster that has the mirror; nil means an empty cluster.
 	Cluster kube.API
 }
 
@@ -44,16 +44,18 @@ func (s Scenes) Run(t *testing.T) {
 	t.Run("done again, it changes nothing more", s.DoneAgain)
 	t.Run("killed at any point, it is finished elsewhere from the mirror", s.FinishedElsewhere)
 	t.Run("without what its steps left, it ends the same or is held", s.HeldWithoutOutputs)
+	t.Run("without what one step left, it ends the same or is held", s.HeldWithoutOneOutput)
+	t.Run("with an older copy of the journal, it ends the same", s.ResumedFromOlderJournal)
 }
 
-// KilledAtAnyPoint kills the process before and after each append and each effect,
-// restarts it, and compares the end with that of an undisturbed run.
+// KilledAtAnyPoint kills the process before and after each append and each effect, restarts it, and compares the end
+// with the end of a run without a crash.
 func (s Scenes) KilledAtAnyPoint(t *testing.T) { s.each(t, Scene.killedAtAnyPoint) }
 
-// KilledTwice kills the first and the second process, each at up to twelve points spread over its life.
+// KilledTwice kills the first and the second process, each at up to twelve points of its life.
 func (s Scenes) KilledTwice(t *testing.T) { s.each(t, Scene.killedTwice) }
 
-// DoneAgain requests the action again after it is done, and kills the process at any point both times.
+// DoneAgain requests the action again after it is done, and kills the process at every point of both actions.
 func (s Scenes) DoneAgain(t *testing.T) {
 	repeated := make(Scenes)
 	for name, scene := range s {
@@ -64,14 +66,22 @@ func (s Scenes) DoneAgain(t *testing.T) {
 	repeated.each(t, Scene.doneAgain)
 }
 
-// FinishedElsewhere kills the process at any point. Another process with an empty journal then finishes the action from
-// the mirror.
+// FinishedElsewhere kills the process at every point. Then another process with an empty journal finishes the action
+// from the mirror.
 func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewhere) }
 
-// HeldWithoutOutputs is FinishedElsewhere with a mirror that lacks the outputs of done steps, as that of an older EKCO
-// may. It tries up to twelve points spread over the life of the process. The action must end the same, or be held with
-// the name of such a step.
+// HeldWithoutOutputs is FinishedElsewhere with a mirror that lacks the outputs of done steps, as a mirror of an older
+// EKCO may. It tries up to twelve points. The action must either end the same, or be held with a reason that names such
+// a step.
 func (s Scenes) HeldWithoutOutputs(t *testing.T) { s.each(t, Scene.heldWithoutOutputs) }
+
+// HeldWithoutOneOutput is HeldWithoutOutputs with a mirror that lacks the outputs of one step at a time: otherwise a step
+// that holds the action hides that another one should, too. It tries a sample of steps and points.
+func (s Scenes) HeldWithoutOneOutput(t *testing.T) { s.each(t, Scene.heldWithoutOneOutput) }
+
+// ResumedFromOlderJournal kills the process at a sample of points. The next one has an older copy of the journal, which
+// lacks events that the mirror has, and must end the same; also if another process continued from the mirror in between.
+func (s Scenes) ResumedFromOlderJournal(t *testing.T) { s.each(t, Scene.resumedFromOlderJournal) }
 
 // each tries the scenes in parallel and reports their problems.
 func (s Scenes) each(t *testing.T, try func(s Scene, t *testing.T) []string) {
@@ -93,8 +103,7 @@ func (s Scene) play(t *testing.T, act func(w *World, stage Stage)) {
 	InBubble(t, func(w *World) { act(w, s.Set(w)) })
 }
 
-// undisturbed returns the end of the scene without a crash, and its number of crash
-// points.
+// undisturbed returns the end of the scene without a crash, and the number of crash points.
 func (s Scene) undisturbed(t *testing.T) (end string, points int) {
 	t.Helper()
 	s.play(t, func(w *World, stage Stage) {
@@ -110,8 +119,8 @@ func (s Scene) undisturbed(t *testing.T) (end string, points int) {
 	return end, points
 }
 
-// Live runs one incarnation from the folded journal to the end of the action, or to its death at a crash point; at 0 it
-// does not die.
+// Live runs one process from the folded journal to the end of the action, or to its death at crash point at; 0 means no
+// death.
 func (s Stage) Live(w *World, at int) (*Fuse, error) {
 	w.T.Helper()
 	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
@@ -122,7 +131,7 @@ func (s Stage) Live(w *World, at int) (*Fuse, error) {
 	return f, actions.NewRunner(cfg).Run(ctx, w.Record(), nil)
 }
 
-// config is the config of one incarnation, without a log.
+// config returns the config of one process, without a log.
 func (s Stage) config(w *World, f *Fuse) actions.Config {
 	cfg := w.Config(s.Kinds(f))
 	cfg.Log = slog.New(slog.DiscardHandler)
@@ -145,7 +154,8 @@ func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
 	return problems
 }
 
-// crashAndResume kills a first and a second incarnation, and a third one finishes the action. It returns how many died.
+// crashAndResume kills a first and a second process, and lets a third one finish the action. It returns how many
+// processes died.
 func (s Stage) crashAndResume(w *World, first, second int) (died int) {
 	w.T.Helper()
 	for _, at := range []int{first, second, 0} {
@@ -168,10 +178,10 @@ func (s Stage) crashAndResume(w *World, first, second int) (died int) {
 
 func (s Scene) killedTwice(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	endsAfter := 0 // a first point after which the second process ended before it was killed
+	endsAfter := 0 // a first point after which the second process ended before its own point
 	for _, at := range crashpoints.ChooseOf(t, pairs(points)) {
 		if at.first == endsAfter {
-			continue // the second process would also end before this later point
+			continue // at this later point, the second process would also end too early
 		}
 		s.play(t, func(w *World, stage Stage) {
 			if stage.crashAndResume(w, at.first, at.second) < 2 {
@@ -185,7 +195,7 @@ func (s Scene) killedTwice(t *testing.T) (problems []string) {
 	return problems
 }
 
-// pair is where a first and a second incarnation die.
+// pair has the crash points of the first and the second process.
 type pair struct{ first, second int }
 
 // pairs combines up to twelve first points with as many second points.
@@ -205,7 +215,8 @@ func (s Scene) doneAgain(t *testing.T) (problems []string) {
 		s.play(t, func(w *World, stage Stage) {
 			request := w.Events()[0]
 			stage.crashAndResume(w, at, 0)
-			// The second action does not find again what the first one left alone.
+			// The first action has already handled objects that EKCO must not touch, so the second one does not list
+			// them.
 			before, _, _ := strings.Cut(stage.end(w), "ended done")
 			w.Request(request.Subject, *w.decoded(request).(*journal.ActionRequested))
 			stage.crashAndResume(w, at, 0)

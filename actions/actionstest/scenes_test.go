@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // defects are what can be wrong with the action that lights a lamp.
 type defects struct {
 	// repeats: its effect counts every time. remembers: its proof is what the process
-	// knows, not what there is to see.
-	repeats, remembers bool
+	// knows, not what there is to see. undeclared: it does not declare that a later step needs its outputs.
+	repeats, remembers, undeclared bool
 }
 
 // lamp is the world of that action.
@@ -28,10 +28,12 @@ type lamp struct {
 	world   *World
 	burns   bool
 	changes int
+	// label has the outputs of the step that lights it.
+	label string
 }
 
 func (l *lamp) outcome() string {
-	return fmt.Sprintf("it burns: %v, after %d changes", l.burns, l.changes)
+	return fmt.Sprintf("it burns: %v, after %d changes, and has label %q", l.burns, l.changes, l.label)
 }
 
 // light is the step as one process runs it.
@@ -48,18 +50,38 @@ func (l *light) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 		l.changes++
 	}
 	l.did = true
-	return nil, ctx.Err()
+	return watts, ctx.Err()
 }
 
 func (l *light) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	if l.remembers {
-		return actions.Proof{Done: l.did, Missing: "any memory"}, nil
+		return actions.Proof{Done: l.did, Missing: "any memory", Outputs: watts}, nil
 	}
-	return actions.Proof{Done: l.burns, Missing: "light"}, nil
+	return actions.Proof{Done: l.burns, Missing: "light", Outputs: watts}, nil
+}
+
+// watts are the outputs of the step that lights the lamp.
+var watts = json.RawMessage(`{"watts":60}`)
+
+// labelling puts the outputs of the first step on the lamp.
+type labelling struct{ *lamp }
+
+func (l labelling) Do(_ context.Context, step actions.StepContext) (json.RawMessage, error) {
+	l.label = "for " + string(step.Action.Steps["light"].Outputs)
+	return nil, nil
+}
+
+func (l labelling) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
+	return actions.Proof{Done: l.label != "", Missing: "the label"}, nil
 }
 
 func planToLight(context.Context, journal.ActionRecord) (journal.Plan, error) {
-	return journal.Plan{Steps: []journal.PlannedStep{{ID: "light", Does: "light", Timeout: journal.Duration(time.Minute)}}}, nil
+	minute := journal.Duration(time.Minute)
+	return journal.Plan{Steps: []journal.PlannedStep{
+		{ID: "light", Does: "light", Timeout: minute},
+		// It waits until the mirror has the outputs of the first step.
+		{ID: "label", Does: "label", Timeout: minute, After: []string{"light"}, Irreversible: true},
+	}}, nil
 }
 
 func lighting(wrong defects) Scene {
@@ -67,8 +89,13 @@ func lighting(wrong defects) Scene {
 		l := &lamp{world: w}
 		w.Request(journal.Subject{Kind: "lamp", Name: "hall", UID: "1"}, journal.ActionRequested{Kind: "light"})
 		return Stage{Outcome: l.outcome, Kinds: func(f *Fuse) []actions.Definition {
-			step := &light{lamp: l, defects: wrong}
-			return f.Mortal(actions.Definition{Kind: "light", Plan: planToLight, Steps: map[string]actions.StepDef{"light": {Step: step}}})
+			lighting := actions.Definition{Kind: "light", Plan: planToLight, Needed: []string{"light"}, Steps: map[string]actions.StepDef{
+				"light": {Step: &light{lamp: l, defects: wrong}}, "label": {Step: labelling{l}},
+			}}
+			if wrong.undeclared {
+				lighting.Needed = nil
+			}
+			return f.Mortal(lighting)
 		}}
 	}}
 }
@@ -90,6 +117,11 @@ func TestTheCrashMatrixFindsDefects(t *testing.T) {
 			"killed at any point": Scene.killedAtAnyPoint,
 			"killed twice":        Scene.killedTwice,
 			"finished elsewhere":  Scene.finishedElsewhere,
+			"older journal":       Scene.resumedFromOlderJournal,
+		}},
+		"outputs that are not declared as needed": {defects{undeclared: true}, map[string]func(Scene, *testing.T) []string{
+			"without outputs":    Scene.heldWithoutOutputs,
+			"without one output": Scene.heldWithoutOneOutput,
 		}},
 	} {
 		for by, find := range test.finds {

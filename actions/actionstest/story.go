@@ -21,7 +21,7 @@ func (w *World) Events() []journal.Event {
 	return events
 }
 
-// Story describes the action's events, one line each.
+// Story describes each event of the action in one line.
 func (w *World) Story() []string {
 	w.T.Helper()
 	var lines []string
@@ -81,7 +81,7 @@ func when(condition bool, text string) string {
 	return ""
 }
 
-// WantStory compares the whole story.
+// WantStory fails the test unless the story has exactly these lines.
 func (w *World) WantStory(want ...string) {
 	w.T.Helper()
 	if got := w.Story(); !slices.Equal(got, want) {
@@ -104,7 +104,7 @@ func (w *World) LastLine() string {
 // Ended reports whether action.ended is on disk.
 func (w *World) Ended() bool { return strings.HasPrefix(w.LastLine(), "ended") }
 
-// Count returns how many lines of the story begin with the prefix.
+// Count returns the number of lines in the story with this prefix.
 func (w *World) Count(prefix string) int {
 	n := 0
 	for _, line := range w.Story() {
@@ -115,8 +115,8 @@ func (w *World) Count(prefix string) int {
 	return n
 }
 
-// MustBeStarted fails the test if a step is not open on disk. Call it before each effect: the journal must have its
-// start.
+// MustBeStarted fails the test if the journal does not have the step as open. Call it before each effect, because the
+// journal must have the start of the step first.
 func (w *World) MustBeStarted(step string) {
 	w.T.Helper()
 	if !w.open(step) {
@@ -124,7 +124,7 @@ func (w *World) MustBeStarted(step string) {
 	}
 }
 
-// open reports whether the step's last event in the journal is its start.
+// open reports whether the last event of the step is its start.
 func (w *World) open(step string) bool {
 	w.T.Helper()
 	ofSteps := []journal.Type{journal.TypeStepStarted, journal.TypeStepDone, journal.TypeStepFailed}

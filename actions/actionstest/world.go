@@ -17,13 +17,13 @@ import (
 // ActionID is the id of the tested action.
 const ActionID = "a-1"
 
-// World is the journal of one action, which outlives the runners in a test.
+// World is the journal of one action. It outlives the runners in a test.
 type World struct {
 	T     *testing.T
 	Store *memory.Store
-	// BeforeRequest, when set, is called before each request.
+	// BeforeRequest, if set, is called before each request.
 	BeforeRequest func()
-	// Terms are the terms of the kinds, as in [fsm.Standing]. A kind without terms obeys [Rules].
+	// Terms has the terms of the kinds, as in [fsm.Standing]. A kind without terms obeys [Rules].
 	Terms map[journal.ActionKind]fsm.Terms
 
 	logMu  sync.Mutex
@@ -33,7 +33,7 @@ type World struct {
 // NewWorld returns a world with a new journal. Call it in a bubble of [testing/synctest].
 func NewWorld(t *testing.T) *World { return &World{T: t, Store: memory.New()} }
 
-// InBubble runs a test, or a part of one, with a fake clock.
+// InBubble runs a test, or a part of a test, with a fake clock.
 func InBubble(t *testing.T, test func(w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func InBubble(t *testing.T, test func(w *World)) {
 	})
 }
 
-// Pass advances the bubble's time, and waits until everything has reacted to it.
+// Pass advances the bubble's time, and waits until all goroutines are blocked.
 func (*World) Pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -55,7 +55,7 @@ func (w *World) Write(p []byte) (int, error) {
 	return w.logged.Write(p)
 }
 
-// Logged returns what was logged.
+// Logged returns the log so far.
 func (w *World) Logged() string {
 	w.logMu.Lock()
 	defer w.logMu.Unlock()
@@ -80,13 +80,13 @@ func (w *World) Config(definitions []actions.Definition) actions.Config {
 	}
 }
 
-// Append puts an event of the action about node w1 on disk.
+// Append writes an event of the action about node w1 to the journal.
 func (w *World) Append(actor string, payload journal.Payload, kind journal.Type) {
 	w.T.Helper()
 	w.AppendAbout(journal.NodeSubject("w1", ""), actor, payload, kind)
 }
 
-// AppendAbout puts an event of the action on disk.
+// AppendAbout writes an event of the action about the subject to the journal.
 func (w *World) AppendAbout(subject journal.Subject, actor string, payload journal.Payload, kind journal.Type) {
 	w.T.Helper()
 	_, err := w.Store.Append(w.T.Context(), journal.Draft{
@@ -97,7 +97,7 @@ func (w *World) AppendAbout(subject journal.Subject, actor string, payload journ
 	}
 }
 
-// Request puts a request on disk.
+// Request writes a request to the journal.
 func (w *World) Request(subject journal.Subject, request journal.ActionRequested) {
 	w.T.Helper()
 	if w.BeforeRequest != nil {
@@ -106,7 +106,7 @@ func (w *World) Request(subject journal.Subject, request journal.ActionRequested
 	w.AppendAbout(subject, "operator", request, journal.TypeActionRequested)
 }
 
-// Occupied returns the locks that the open action holds now, with the steps that do.
+// Occupied returns the locks that the open action has now, with the steps that have them.
 func (w *World) Occupied() map[string]string {
 	w.T.Helper()
 	record := w.Record()

@@ -1,5 +1,5 @@
-// Package certificates renews certificates in Secrets and those of control planes, restarts the servers that need
-// it, and waits until the new certificates are served.
+// Package certificates renews certificates in Secrets and certificates of control planes. It restarts the servers that
+// need a restart, and waits until they serve the new certificates.
 package certificates
 
 import (
@@ -17,24 +17,25 @@ import (
 
 // The preflights.
 const (
-	// CertificateRenewable checks that the certificates exist, can be read and signed, and are not a customer's own.
+	// CertificateRenewable requires that the certificates exist, that EKCO can read and sign them, and that they are
+	// not a customer's own.
 	CertificateRenewable = "CertificateRenewable"
-	// CertificateServed holds a wait for the new certificates that timed out once, with the pods' reasons.
+	// CertificateServed holds the action with the pods' reasons after one wait for the new certificates has timed out.
 	CertificateServed = "CertificateServed"
 )
 
 const (
-	renewTimeout   = 2 * time.Minute // keys of 4096 bits on a slow machine
+	renewTimeout   = 2 * time.Minute // enough for keys of 4096 bits on a slow machine
 	restartTimeout = time.Minute
-	// servedTimeout is enough for Envoys that are replaced one after the other, each of which has
-	// five minutes to end.
+	// servedTimeout is long enough for several Envoy pods that are replaced one after the other. Each may take five
+	// minutes to end.
 	servedTimeout = 30 * time.Minute
-	// loadedTimeout is enough for a kubelet to update the Secret in a pod, and for the pod to read it.
+	// loadedTimeout is long enough for a kubelet to update the Secret in a pod, and for the pod to read it.
 	loadedTimeout = 5 * time.Minute
 )
 
-// Store reads and writes the Secrets, and checks and restarts the servers of their certificates. Its errors are
-// those of package kube.
+// Store reads and writes the Secrets, and checks and restarts the servers that use their certificates. It returns the
+// errors of package kube.
 type Store interface {
 	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
 	Ready(ctx context.Context, of journal.Subject) error
@@ -49,24 +50,25 @@ type Store interface {
 	Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 }
 
-// Due reports whether certificates must be renewed for a request with that input, and why. It is the machine's rule.
+// Due reports whether certificates must be renewed for a request with this input, and the reason. The machine uses the
+// same rule.
 type Due func(facts journal.CertificateFacts, input journal.CertificateInput) (why string, due bool)
 
-// of returns the rule for what was asked for.
-func (d Due) of(record journal.ActionRecord) (secrets.Due, error) {
+// ruleFor returns the rule for the input of the action's request.
+func (d Due) ruleFor(record journal.ActionRecord) (secrets.Due, error) {
 	input, err := journal.InputOf[journal.CertificateInput](record.Request)
 	return func(facts journal.CertificateFacts) (string, bool) { return d(facts, input) }, err
 }
 
-// judged is a store with the rule by which its certificates are due.
-type judged struct {
+// storeWithRule is a store with the rule that decides whether its certificates must be renewed.
+type storeWithRule struct {
 	Store
 	due Due
 }
 
-// New returns the action. It calls changed after it has written, so that the Secrets are read again at once.
+// New returns the action. It calls changed after it has written Secrets, so that the observers read them again at once.
 func New(store Store, due Due, changed func()) actions.Definition {
-	of := judged{store, due}
+	of := storeWithRule{store, due}
 	return actions.Definition{
 		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true, RetriesStalled: true, Needed: []string{journal.StepRenewCertificate},
 		Plan: plan(of),
@@ -83,17 +85,17 @@ func New(store Store, due Due, changed func()) actions.Definition {
 	}
 }
 
-// facts are what the plan captures.
+// facts are the facts that the plan captures.
 type facts struct {
 	// Before has the certificates before the renewal.
 	Before journal.CertificateFacts `json:"before"`
-	// Since is the earliest restart that counts.
+	// Since is the earliest restart of a server that counts as a restart with the new certificates.
 	Since time.Time `json:"since"`
 }
 
-func plan(of judged) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+func plan(of storeWithRule) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-		due, err := of.due.of(record)
+		due, err := of.due.ruleFor(record)
 		if err != nil {
 			return journal.Plan{}, err
 		}
@@ -101,7 +103,7 @@ func plan(of judged) func(context.Context, journal.ActionRecord) (journal.Plan, 
 		if err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound) { // the preflight handles a missing Secret
 			return journal.Plan{}, err
 		}
-		captured, err := json.Marshal(facts{before, since(before, due)})
+		captured, err := json.Marshal(facts{before, earliestRestart(before, due)})
 		steps := []journal.PlannedStep{{
 			ID: journal.StepRenewCertificate, Does: journal.StepRenewCertificate, Preflights: []string{CertificateRenewable},
 			Timeout: journal.Duration(renewTimeout), Domains: actions.NoDomains,
@@ -129,9 +131,9 @@ func plan(of judged) func(context.Context, journal.ActionRecord) (journal.Plan, 
 	}
 }
 
-// since returns the earliest restart that counts: now, or the creation of the certificates if they are renewed
-// already.
-func since(before journal.CertificateFacts, due secrets.Due) (at time.Time) {
+// earliestRestart returns the earliest restart that counts: now, or the creation time of the certificates if they are already
+// renewed.
+func earliestRestart(before journal.CertificateFacts, due secrets.Due) (at time.Time) {
 	if _, is := due(before); is || len(before.Certificates) == 0 {
 		return time.Now().UTC()
 	}
@@ -143,13 +145,13 @@ func since(before journal.CertificateFacts, due secrets.Due) (at time.Time) {
 	return at
 }
 
-// renewable checks live whether EKCO may renew the certificates. It passes if they are renewed already, as after a
-// crash: the step finds that.
-type renewable struct{ judged }
+// renewable reads the certificates and checks whether EKCO may renew them. It also passes if they are already renewed,
+// for example before a crash; the step then finds that it is done.
+type renewable struct{ storeWithRule }
 
 // Check implements [actions.Preflight].
 func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	due, err := p.due.of(record)
+	due, err := p.due.ruleFor(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
@@ -163,7 +165,7 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 		return actions.Abandon("it is a customer's own certificate now, which EKCO never changes").About("foreign")
 	case live.Unreadable != "":
 		held := actions.Hold(live.Unreadable).About("unreadable")
-		held.Grace = 24 * time.Hour // as for unreadable certificates without an open renewal
+		held.Grace = 24 * time.Hour // the same time as for unreadable certificates without an open renewal
 		return held
 	case lacks == "":
 		return actions.Pass()
@@ -177,15 +179,15 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 	return actions.Pass()
 }
 
-// renew writes the Secrets.
+// renew writes new certificates to the Secrets.
 type renew struct {
-	judged
+	storeWithRule
 	changed func()
 }
 
 // Prove implements [actions.Step].
 func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	due, err := s.due.of(step.Action)
+	due, err := s.due.ruleFor(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -199,7 +201,7 @@ func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 // Do implements [actions.Step].
 func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	due, err := s.due.of(step.Action)
+	due, err := s.due.ruleFor(step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +213,8 @@ func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 	return s.outputs(ctx, step, live)
 }
 
-// outputs returns the new certificates, and the pods that may have the old ones: all pods at the time of the write.
+// outputs returns the new certificates, and all pods that existed at the time of the write: these may have the old
+// ones.
 func (s renew) outputs(ctx context.Context, step actions.StepContext, live journal.CertificateFacts) (json.RawMessage, error) {
 	pods, err := s.Pods(ctx, step.Action.Subject)
 	if err != nil {
@@ -220,9 +223,9 @@ func (s renew) outputs(ctx context.Context, step actions.StepContext, live journ
 	return json.Marshal(journal.CertificateRenewed{Certificates: live.Certificates, Pods: pods})
 }
 
-// renewed reads the output of the first step, and the earliest restart that counts: a pod that started before the
-// new certificates were created has the old ones, even if it started after the plan.
-func renewed(step actions.StepContext) (left journal.CertificateRenewed, since time.Time, err error) {
+// renewalOutputs decodes the outputs of the first step, and returns the earliest restart that counts. A pod that started
+// before the new certificates were created has the old ones, even if it started after the plan.
+func renewalOutputs(step actions.StepContext) (left journal.CertificateRenewed, since time.Time, err error) {
 	var captured facts
 	if err := step.Facts(&captured); err != nil {
 		return left, since, err
@@ -237,12 +240,12 @@ func renewed(step actions.StepContext) (left journal.CertificateRenewed, since t
 	return left, since, err
 }
 
-// restart restarts the servers that have the old certificate.
+// restart restarts the servers that still have the old certificate.
 type restart struct{ Store }
 
 // Prove implements [actions.Step].
 func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	left, since, err := renewed(step)
+	left, since, err := renewalOutputs(step)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -255,39 +258,39 @@ func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.P
 
 // Do implements [actions.Step].
 func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	left, since, err := renewed(step)
+	left, since, err := renewalOutputs(step)
 	if err != nil {
 		return nil, err
 	}
 	return nil, s.Restart(ctx, step.Action.Subject, left.Pods, since)
 }
 
-// serversCheck says why some of the servers do not serve the new certificates, or "".
+// serversCheck returns a reason if some servers do not serve the new certificates, or "".
 type serversCheck func(store Store, ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 
-// await has no effect: it waits for the servers.
+// await changes nothing: it waits for the servers.
 type await struct {
-	judged
+	storeWithRule
 	lacks serversCheck
 }
 
 // Prove implements [actions.Step].
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	left, _, err := renewed(step)
+	left, _, err := renewalOutputs(step)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	lacks, err := s.unserved(ctx, step.Action, left, s.lacks)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return actions.Proof{Done: true}, nil // nothing can be served any more
+		return actions.Proof{Done: true}, nil // no server can serve them any more
 	}
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// unserved says why the new certificates are not served, or "". It does not wait for certificates that are due
-// again, since EKCO requests no other renewal while this one is open.
-func (j judged) unserved(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by serversCheck) (lacks string, err error) {
-	due, err := j.due.of(record)
+// unserved returns the reason why the new certificates are not served, or "". It ignores certificates that must be
+// renewed again, because EKCO requests no other renewal while this one is open.
+func (j storeWithRule) unserved(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by serversCheck) (lacks string, err error) {
+	due, err := j.due.ruleFor(record)
 	if err != nil {
 		return "", err
 	}
@@ -304,14 +307,14 @@ func (j judged) unserved(ctx context.Context, record journal.ActionRecord, left 
 // Do implements [actions.Step].
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// served holds a wait that timed out once.
-type served struct{ judged }
+// served is the preflight that holds a wait that has timed out once.
+type served struct{ storeWithRule }
 
 // Check implements [actions.Preflight].
 func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	lacks, waits := waitsFor(record)
+	lacks, waits := timedOutCheck(record)
 	if record.Request.DryRun || !waits {
-		return actions.Pass() // nothing was changed, or nothing was waited for
+		return actions.Pass() // nothing was changed, or no wait began
 	}
 	var left journal.CertificateRenewed
 	if outputs := record.Steps[journal.StepRenewCertificate].Outputs; len(outputs) > 0 {
@@ -330,8 +333,8 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 	return actions.Pass()
 }
 
-// waitsFor returns the check that timed out, and whether one did.
-func waitsFor(record journal.ActionRecord) (serversCheck, bool) {
+// timedOutCheck returns the check that has timed out, if there is one.
+func timedOutCheck(record journal.ActionRecord) (serversCheck, bool) {
 	if loaded := record.Steps[journal.StepAwaitLoaded]; loaded.Failures > 0 && !loaded.Done() {
 		return Store.Unloaded, true
 	}

@@ -22,30 +22,30 @@ import (
 
 // The preflights of actions on primaries.
 const (
-	// AnotherAPIServer requires the API servers of all other primaries to answer before one is restarted.
-	// Those of lost nodes need not answer, unless all others are lost: then one of them must. An
-	// administrator can override it. An API server with an expired certificate does not wait for it.
+	// AnotherAPIServer requires that the API servers of all other primaries answer before EKCO restarts one. API
+	// servers of lost nodes need not answer, unless all other primaries are lost: then one of them must. A person can
+	// override it. It does not apply to an API server with an expired certificate.
 	AnotherAPIServer = "AnotherAPIServer"
-	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff: each attempt may restart an
-	// API server. It also holds a renewal while EKCO's clock, by which it is due, is wrong.
+	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff, because each attempt may
+	// restart an API server. It also holds a renewal while EKCO's clock differs too much from the API server's.
 	ControlPlaneRests = "ControlPlaneRests"
 )
 
 // ControlPlaneDomain is the lock that excludes other actions on control planes.
 const ControlPlaneDomain = "control-plane"
 
-// RotateTask is the name of the host task that renews, as in earlier versions of EKCO.
+// RotateTask is the name of the host task that renews certificates, as in earlier versions of EKCO.
 const RotateTask = "rotate-certs"
 
 const (
 	lookLimit = 30 * time.Second
-	// RotatePatience is how long a component may take to come back: kubeadm's startup probes allow 4 minutes.
-	// rotateLimit suffices for the worst case: the API server, and then the two others, do not come back
-	// within MaxPatience with the new certificates, nor within a third of it with the old ones.
+	// RotatePatience is how long a component may take to run again; kubeadm's startup probes allow 4 minutes.
+	// rotateLimit is enough for the worst case: first the API server and then the two other components do not run with
+	// the new certificates within MaxPatience, nor with the old ones within a third of it.
 	RotatePatience = 5 * time.Minute
 	rotateLimit    = 3*primary.MaxPatience + time.Minute
-	// proofTime is how long it may take until all effects are visible: an API server reads its certificate again
-	// once a minute.
+	// proofTime is how long it may take until all effects are visible. An API server reads its certificate again once a
+	// minute.
 	proofTime   = 2 * time.Minute
 	noteTimeout = 30 * time.Second
 )
@@ -54,17 +54,17 @@ const (
 type Servers interface {
 	// Primaries returns the nodes with a control plane, by name.
 	Primaries(ctx context.Context) (map[string]primaries.Server, error)
-	// Answers returns an error unless the API server at an address says that it is ready.
+	// Answers returns an error unless the API server at the address reports that it is ready.
 	Answers(ctx context.Context, address string) error
-	// Serves returns the certificate that is served at an address.
+	// Serves returns the certificate that a server presents at the address.
 	Serves(ctx context.Context, address string, port int) (journal.Certificate, error)
-	// Component returns what the API server knows of a component's pod on a node.
+	// Component returns what the API server knows about a component's pod on a node.
 	Component(ctx context.Context, name, node string) (primaries.Component, error)
 }
 
-// Attempts records for other programs when EKCO last checked certificates.
+// Attempts records the time of EKCO's last check of certificates, for other programs.
 type Attempts interface {
-	// Attempted reports whether a check at that time or later is recorded.
+	// Attempted reports whether a check since the given time is recorded.
 	Attempted(ctx context.Context, since time.Time) (bool, error)
 	Note(ctx context.Context, at time.Time) error
 }
@@ -74,41 +74,41 @@ type Primaries struct {
 	Tasks    *tasks.Tasks
 	Servers  Servers
 	Attempts Attempts
-	// Image is EKCO's image. Look and Rotate are its arguments for the two tasks, with the TTL.
+	// Image is EKCO's image. Look and Rotate are the arguments of the two tasks, including the TTL.
 	Image        string
 	Look, Rotate []string
-	// Clock returns an error while EKCO's clock and the API server's are far apart.
+	// Clock returns an error if EKCO's clock and the API server's clock are far apart.
 	Clock func() error
-	// Seen is called with what a task found on the node of that UID, at some time after since.
+	// Seen is called with the certificates that a task found on the node with this UID, at some time after since.
 	Seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
 }
 
 // OfPrimaries returns the actions.
 func OfPrimaries(p Primaries) []actions.Definition {
 	look := hosttask.Work{Tasks: p.Tasks, Does: journal.StepLookAtCertificates, Partial: true}
-	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, Lacks: p.lacks, Read: read[journal.ControlPlaneRenewed]}
+	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, Lacks: p.missingEffects, Read: read[journal.ControlPlaneRenewed]}
 	lookSteps := look.Steps()
 	looking := lookSteps[journal.StepLookAtCertificates]
-	looking.Step = seeing{looking.Step, p.Seen}
+	looking.Step = reportFindings{looking.Step, p.Seen}
 	lookSteps[journal.StepLookAtCertificates] = looking
-	lookSteps[journal.StepNoteAttempt] = actions.StepDef{Step: note{p.Attempts}}
+	lookSteps[journal.StepNoteAttempt] = actions.StepDef{Step: noteAttempt{p.Attempts}}
 	rotateSteps := rotate.Steps()
 	rotating := rotateSteps[journal.StepRenewControlPlane]
-	rotating.Step = current{rotating.Step, p}
+	rotating.Step = currentImage{rotating.Step, p}
 	rotateSteps[journal.StepRenewControlPlane] = rotating
 	return []actions.Definition{
 		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
 		{
 			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Partial: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
-				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
+				AnotherAPIServer:  actions.PreflightFunc(p.requireOthersAnswer),
 				ControlPlaneRests: actions.PreflightFunc(p.backoff),
 			},
 		},
 	}
 }
 
-// read checks the result of a program.
+// read checks and returns the result of a program.
 func read[T any](result json.RawMessage) (json.RawMessage, error) {
 	var left T
 	if err := json.Unmarshal(result, &left); err != nil {
@@ -117,7 +117,7 @@ func read[T any](result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// etc is where the files are, on the host and for the program.
+// etc is the directory of the files, both on the host and in the task's pod.
 const etc = "/etc/kubernetes"
 
 func (p Primaries) planLook(work hosttask.Work) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
@@ -155,8 +155,9 @@ func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.
 
 func (p Primaries) rotateTask(record journal.ActionRecord) (tasks.Task, error) {
 	task, err := p.task(record, RotateTask, p.Rotate, rotateLimit)
-	task.HostNetwork = true // some components listen on localhost only
-	// kURL gives admin.conf to a group of administrators. The new file needs the same group.
+	task.HostNetwork = true // some components listen only on localhost
+	// kURL gives admin.conf to a group of administrators. The task needs this capability to give the new file the same
+	// group.
 	task.Capabilities = []string{"CHOWN"}
 	task.Paths = []tasks.Path{
 		{Host: etc, At: etc, Type: "Directory", Write: true},
@@ -176,21 +177,21 @@ func (p Primaries) task(record journal.ActionRecord, name string, args []string,
 	}, err
 }
 
-// current runs this EKCO's own image in place of the planned one: a stalled renewal may be retried long
-// after an update, when nodes no longer have the image in the plan.
-type current struct {
+// currentImage runs the image of this EKCO in place of the planned image. A stalled renewal may be retried long after an
+// update, when nodes no longer have the planned image.
+type currentImage struct {
 	actions.Step
 	p Primaries
 }
 
-func (c current) with(step actions.StepContext) actions.StepContext {
+func (c currentImage) with(step actions.StepContext) actions.StepContext {
 	var input struct {
 		Task tasks.Task `json:"task"`
 		Of   string     `json:"of"`
 	}
 	task, err := c.p.rotateTask(step.Action)
 	if err != nil || step.Input(&input) != nil {
-		return step // the step itself says so
+		return step // the step itself reports the error
 	}
 	if time.Duration(step.Planned.Timeout) < task.Longest() {
 		// The step of an earlier version may have a shorter timeout than this program needs: then use the planned
@@ -205,13 +206,13 @@ func (c current) with(step actions.StepContext) actions.StepContext {
 }
 
 // Do implements [actions.Step].
-func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+func (c currentImage) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	return c.Step.Do(ctx, c.with(step))
 }
 
-// Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node is not
-// ready leaves the node worse off: it is unknown what the program did.
-func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+// Prove implements [actions.Step]. The time limit of the new task applies, too. If a task is lost while its node is not
+// ready, the attempt counts as having made the node worse, because it is unknown what the program did.
+func (c currentImage) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := c.Step.Prove(ctx, c.with(step))
 	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
 	if err == nil && proof.Done {
@@ -220,7 +221,7 @@ func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return proof, err
 }
 
-// withFailed adds to an outcome which certificates were not renewed, so that the action ends as partial.
+// withFailed adds the certificates that were not renewed to an outcome, so that the action ends as partial.
 func withFailed(outputs json.RawMessage) (json.RawMessage, error) {
 	var outcome hosttask.Outcome
 	if err := json.Unmarshal(outputs, &outcome); err != nil || len(outcome.Result) == 0 {
@@ -234,7 +235,8 @@ func withFailed(outputs json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(outcome)
 }
 
-// notReady returns why the node of an action is not ready; "" if it is ready or gone, or cannot be read.
+// notReady returns the reason why the node of an action is not ready. It returns "" if the node is ready, gone, or
+// cannot be read.
 func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) string {
 	name, _ := journal.ControlPlaneOn(record.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
@@ -248,14 +250,14 @@ func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) st
 	return ""
 }
 
-// seeing passes on what a program has found.
-type seeing struct {
+// reportFindings reports what a program has found.
+type reportFindings struct {
 	actions.Step
 	seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
 }
 
 // Prove implements [actions.Step].
-func (s seeing) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s reportFindings) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := s.Step.Prove(ctx, step)
 	if err != nil || !proof.Done {
 		return proof, err
@@ -275,15 +277,15 @@ func (s seeing) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 	return proof, err
 }
 
-// note records the time of a check. It is done without permission to write, and after noteTries failures: an open
-// action would block the next check.
-type note struct{ attempts Attempts }
+// noteAttempt records the time of a check. Without permission to write, and after noteTries failures, it counts as done,
+// because an open action would block the next check.
+type noteAttempt struct{ attempts Attempts }
 
-// noteTries is how many attempts may fail.
+// noteTries is the number of attempts that may fail.
 const noteTries = 3
 
 // Prove implements [actions.Step].
-func (s note) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s noteAttempt) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	if progress := step.Action.Steps[step.Planned.ID]; progress.Failures >= noteTries {
 		left, err := json.Marshal(map[string]string{
 			"left": actions.LeftBecause("ConfigMap rotate-certs", cmp.Or(progress.LastError, "EKCO cannot write it")),
@@ -298,7 +300,7 @@ func (s note) Prove(ctx context.Context, step actions.StepContext) (actions.Proo
 }
 
 // Do implements [actions.Step].
-func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, error) {
+func (s noteAttempt) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, error) {
 	err := s.attempts.Note(ctx, time.Now())
 	if errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
 		err = nil // see Prove
@@ -306,9 +308,9 @@ func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, e
 	return nil, err
 }
 
-// anotherAnswers holds the restart of an API server while another one that must answer does not, or another EKCO may
-// restart one. This EKCO's own actions exclude each other by their domain.
-func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// requireOthersAnswer holds the restart of an API server while another API server that must answer does not, or while
+// another EKCO may restart one. Actions of this EKCO exclude each other by their domain.
+func (p Primaries) requireOthersAnswer(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
 	case err != nil:
@@ -322,9 +324,9 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 	}
 	own := all[node]
 	delete(all, node)
-	silent := p.silent(ctx, all)
+	silent := p.silentServers(ctx, all)
 	key := "silent " + strings.Join(slices.Sorted(maps.Keys(silent)), " ")
-	if len(silent) == 0 || record.HasForced(AnotherAPIServer, key) || p.servesNobody(ctx, record, own) {
+	if len(silent) == 0 || record.HasForced(AnotherAPIServer, key) || p.isUnusable(ctx, record, own) {
 		return actions.Pass()
 	}
 	var reasons []string
@@ -335,9 +337,9 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 		node, strings.Join(reasons, "; "), record.ID)).About(key)
 }
 
-// silent returns, by node, why an API server that must answer does not. Those of lost nodes must answer only
-// if there are no others and none of them answers.
-func (p Primaries) silent(ctx context.Context, all map[string]primaries.Server) map[string]error {
+// silentServers returns the errors of API servers that must answer but do not, by node. API servers of lost nodes are included
+// only if all other primaries are lost and none answers.
+func (p Primaries) silentServers(ctx context.Context, all map[string]primaries.Server) map[string]error {
 	silent, lost := map[string]error{}, map[string]error{}
 	for name, server := range all {
 		switch err := p.Servers.Answers(ctx, server.Address); {
@@ -354,9 +356,9 @@ func (p Primaries) silent(ctx context.Context, all map[string]primaries.Server) 
 	return silent
 }
 
-// servesNobody reports whether the primary's own API server serves an expired certificate, or does not answer
+// isUnusable reports whether the primary's own API server serves an expired certificate, or does not answer
 // and one of its other certificates has expired.
-func (p Primaries) servesNobody(ctx context.Context, record journal.ActionRecord, own primaries.Server) bool {
+func (p Primaries) isUnusable(ctx context.Context, record journal.ActionRecord, own primaries.Server) bool {
 	if served, err := p.Servers.Serves(ctx, own.Address, apiServerPort); err == nil && !time.Now().Before(served.NotAfter) {
 		return true
 	}
@@ -365,7 +367,7 @@ func (p Primaries) servesNobody(ctx context.Context, record journal.ActionRecord
 	return expired && p.Servers.Answers(ctx, own.Address) != nil
 }
 
-// The backoff after the first failed attempt, and the longest one.
+// These are the backoff after the first failed attempt, and the longest backoff.
 const (
 	minBackoff = 2 * time.Minute
 	maxBackoff = 6 * time.Hour
@@ -391,9 +393,9 @@ func (p Primaries) backoff(_ context.Context, record journal.ActionRecord) actio
 
 const apiServerPort = 6443
 
-// lacks says which effects of the renewal are not visible yet: in the certificates that are served, and in the
-// components and the node according to the API server.
-func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
+// missingEffects names the effects of the renewal that are not visible yet: in the served certificates, and in the state of the
+// components and the node in the API server.
+func (p Primaries) missingEffects(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
 	var renewed journal.ControlPlaneRenewed
 	if err := json.Unmarshal(result, &renewed); err != nil {
 		return "", fmt.Errorf("read what was renewed: %w", err)
@@ -432,7 +434,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 	return strings.Join(lacks, "; "), nil
 }
 
-// notRestarted says why a component does not run with the new certificates, or "".
+// notRestarted returns the reason why a component does not run with the new certificates, or "".
 func (p Primaries) notRestarted(ctx context.Context, wanted journal.ControlPlaneComponent, node string) (string, error) {
 	is, err := p.Servers.Component(ctx, wanted.Name, node)
 	name := fmt.Sprintf("%s on node %s", wanted.Name, node)

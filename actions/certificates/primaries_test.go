@@ -566,7 +566,7 @@ func TestAnOldPlansProgramHasTheTimeOfThisEKCO(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got hosttask.Task
-	step := current{heard{task: &got}, Primaries{Image: "replicated/ekco:v2"}}
+	step := currentImage{heard{task: &got}, Primaries{Image: "replicated/ekco:v2"}}
 	at := actions.StepContext{
 		Action:  journal.ActionRecord{Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{}}},
 		Planned: journal.PlannedStep{Input: input, Timeout: journal.Duration(time.Hour)},

@@ -1,5 +1,4 @@
-// Package clear frees the pods of a lost node, so that their controllers can start
-// others elsewhere.
+// Package clear deletes the pods of a lost node, so that their controllers can start other pods on other nodes.
 package clear
 
 import (
@@ -20,10 +19,10 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// New returns the action that force-deletes the requested pods of a lost node, each in its own step, so that a
-// pod that cannot be deleted does not stop the others. Before each batch it reads the Node live: if the node
-// answers again, or another Node has its name, it deletes no more pods. Pods that start terminating later are
-// part of another action.
+// New returns the action that force-deletes the requested pods of a lost node. Each pod has its own step, so that a pod
+// that cannot be deleted does not stop the others. Before each batch the action reads the Node again: if the node
+// answers, or another Node has its name, it deletes no more pods. Another action deletes pods that begin to terminate
+// later.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionClearNode, Noun: "clearing", AskedLast: []string{nodes.StillGone}, Expendable: true,
@@ -33,12 +32,12 @@ func New(api kube.API) actions.Definition {
 	}
 }
 
-// replacedNodeRunsPods: the new Node's kubelet may run or end the pods.
+// replacedNodeRunsPods abandons the action, because the new Node's kubelet may run or end the pods.
 func replacedNodeRunsPods(_ journal.ActionRecord, live kube.Node) actions.Verdict {
 	return actions.Abandon(fmt.Sprintf("node %s was replaced: its uid is %s now", live.Name, live.UID))
 }
 
-// plan has a step for each pod that was requested.
+// plan adds one step for each requested pod.
 func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	pods := journal.ClearInputOf(record.Request).Pods
 	made := journal.Plan{Steps: make([]journal.PlannedStep, 0, len(pods))}
@@ -64,10 +63,10 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	return made, nil
 }
 
-// deletePod force-deletes the pod of one UID.
+// deletePod force-deletes the pod with the requested UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod journal.PodRef) (actions.Proof, error) {
 	live, err := s.api.Pod(ctx, pod.Namespace, pod.Name)
 	switch {
@@ -82,7 +81,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 		pod.Namespace, pod.Name, pod.Namespace, pod.Name)}, nil
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.PodRef) (json.RawMessage, error) {
 	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
 		return nil, fmt.Errorf("force-delete pod %s/%s: %w", pod.Namespace, pod.Name, kube.Lacking(err, "delete", "pods"))

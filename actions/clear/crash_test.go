@@ -36,3 +36,9 @@ func TestAnActionThatIsDoneAgainChangesNothingMore(t *testing.T) { scenes().Done
 func TestAnActionKilledAtAnyPointIsFinishedElsewhereFromTheMirror(t *testing.T) {
 	scenes().FinishedElsewhere(t)
 }
+
+func TestClearWithoutOneStepsOutputsEndsTheSameOrIsHeld(t *testing.T) {
+	scenes().HeldWithoutOneOutput(t)
+}
+
+func TestClearResumesFromAnOlderJournal(t *testing.T) { scenes().ResumedFromOlderJournal(t) }

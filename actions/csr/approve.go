@@ -22,19 +22,20 @@ const (
 	approveTimeout = 30 * time.Second
 )
 
-// Right before the approval, EKCO judges a request again by facts that are at most maxFactsAge old, so that many
-// approvals at the same time share one read. The approval must reach the API server within maxVerdictAge; otherwise EKCO
-// judges the request again.
+// Right before the approval, EKCO judges a request again. It uses facts that are at most maxFactsAge old, so that
+// approvals at the same time share one read. The approval must reach the API server within maxVerdictAge; otherwise
+// EKCO judges the request again.
 const (
 	maxFactsAge   = 2 * time.Second
 	maxVerdictAge = 3 * time.Second
 )
 
-// StillFits is the preflight that reads the request and everything around it live, and abandons the action if EKCO
-// must not approve it any more.
+// StillFits is the preflight that reads the request and the objects around it again, and abandons the action if EKCO
+// must no longer approve the request.
 const StillFits = "RequestStillFits"
 
-// Judge says why EKCO must not approve a request, and a key that names the reason; both are empty if EKCO may.
+// Judge returns the reason why EKCO must not approve a request, with a key for the reason. Both are "" if EKCO may
+// approve it.
 type Judge func(asked journal.CSR, around journal.CSRAround) (key, reason string)
 
 // New returns the action that approves a request.
@@ -45,14 +46,14 @@ func New(api csr.API, judge Judge) actions.Definition {
 		Plan:  plan,
 		Steps: map[string]actions.StepDef{doesApprove: {Step: approve{look}}},
 		Preflights: map[string]actions.Preflight{StillFits: actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-			_, verdict := look.judged(ctx, record)
+			_, verdict := look.judgeLive(ctx, record)
 			return verdict
 		})},
 		Guards: func(journal.ActionRecord, journal.PlannedStep) []string { return []string{StillFits} },
 	}
 }
 
-// facts are what the plan captures.
+// facts are the facts that the plan captures.
 type facts struct {
 	// Fingerprint is the fingerprint of the judged request.
 	Fingerprint string `json:"fingerprint"`
@@ -65,29 +66,29 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}
 	captured, err := json.Marshal(facts{asked.Fingerprint})
 	return journal.Plan{Facts: captured, Steps: []journal.PlannedStep{{
-		// It cannot be undone, and nothing follows it: an action that ends early leaves nothing half done. So there
-		// is no point of no return, and an action that keeps failing can be ended.
+		// An approval cannot be undone, but an action that ends early leaves nothing half done. So the step is not
+		// irreversible, and an action that keeps failing can be ended.
 		ID: doesApprove, Does: doesApprove,
 		Preflights: []string{StillFits}, Timeout: journal.Duration(approveTimeout),
 	}}}, err
 }
 
-// liveJudge judges requests by live facts.
+// liveJudge judges requests by facts that it reads again.
 type liveJudge struct {
 	api   csr.API
 	judge Judge
 }
 
-// judged is a request that was read with everything around it.
+// judged is a request together with the objects around it.
 type judged struct {
 	csr.Request
 	node *journal.CSRNode
 }
 
-// judged reads a request and everything around it, and says whether EKCO may still approve it. A request that
-// another client has approved passes: the step finds it done.
-func (b liveJudge) judged(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
-	live, gone, err := pending(ctx, b.api, record.Subject)
+// judgeLive reads a request and the objects around it, and decides whether EKCO may still approve it. A request that
+// another client has approved passes, because the step then finds it done.
+func (b liveJudge) judgeLive(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
+	live, gone, err := readPending(ctx, b.api, record.Subject)
 	request := judged{Request: live}
 	switch {
 	case err != nil:
@@ -121,8 +122,8 @@ func unread(err error) actions.Verdict {
 	return actions.Hold("cannot check the request again: " + err.Error()).About("unread " + actions.KeyOf(err))
 }
 
-// pending reads a request, or returns why it can no longer be approved.
-func pending(ctx context.Context, api csr.API, subject journal.Subject) (live csr.Request, gone string, err error) {
+// readPending reads a request. gone is the reason if it can no longer be approved.
+func readPending(ctx context.Context, api csr.API, subject journal.Subject) (live csr.Request, gone string, err error) {
 	live, err = api.Read(ctx, subject.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -137,14 +138,14 @@ func pending(ctx context.Context, api csr.API, subject journal.Subject) (live cs
 	return live, "", nil
 }
 
-// approve is a single call. Prove sees its effect.
+// approve approves a request with a single call.
 type approve struct{ liveJudge }
 
 var _ actions.Step = approve{}
 
 // Prove implements [actions.Step].
 func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	live, gone, err := pending(ctx, s.api, step.Action.Subject)
+	live, gone, err := readPending(ctx, s.api, step.Action.Subject)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -156,10 +157,10 @@ func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return actions.Proof{Missing: "the request is not approved yet"}, nil
 }
 
-// Do implements [actions.Step]. Anything may have changed since the preflight: EKCO writes its journal in between,
-// and disks can be slow.
+// Do implements [actions.Step]. It judges the request again if needed: EKCO writes its journal after the preflight, and
+// disks can be slow.
 func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	request, verdict := s.judged(ctx, step.Action)
+	request, verdict := s.judgeLive(ctx, step.Action)
 	switch {
 	case verdict.Kind != actions.VerdictPass:
 		return nil, fmt.Errorf("approve request %s: %s", step.Action.Subject.Name, verdict.Reason)
@@ -171,7 +172,7 @@ func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.api.Approve(ctx, request.Request, message(request, step.Action.ID))
 }
 
-// message says what EKCO checked, for readers of the request.
+// message returns the text in the approval that says what EKCO checked.
 func message(request judged, action string) string {
 	asked := request.Asked
 	return fmt.Sprintf("EKCO checked that %s asked for itself, signed with the key to be certified (%s), and that %s are addresses of Node %s (uid %s) "+

@@ -18,8 +18,8 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// New returns the action that force-deletes the pod, right after a live check. The pod's controller creates
-// another one; if that hangs too, EKCO observes it.
+// New returns the action that force-deletes the pod, right after it reads the pod again. The pod's controller creates
+// another pod, which EKCO observes too.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRestartEnvoy, Noun: "restart", AskedLast: []string{StillUnready}, Expendable: true,
@@ -41,11 +41,11 @@ func plan(_ context.Context, _ journal.ActionRecord, pod journal.EnvoyPod) (jour
 	}}}, nil
 }
 
-// deletePod force-deletes the pod of one UID.
+// deletePod force-deletes the pod with the requested UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.Step]. A pod that is terminating counts as done, even if a finalizer keeps it: EKCO
-// can do no more.
+// Prove implements [actions.StepOf]. A terminating pod counts as done even if a finalizer keeps it, because EKCO can do
+// no more.
 func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod journal.EnvoyPod) (actions.Proof, error) {
 	live, err := s.api.Pod(ctx, pod.Namespace, pod.Name)
 	switch {
@@ -59,7 +59,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 	return actions.Proof{Missing: fmt.Sprintf("pod %s still exists", pod)}, nil
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.EnvoyPod) (json.RawMessage, error) {
 	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
 		return nil, fmt.Errorf("force-delete pod %s: %w", pod, kube.Lacking(err, "delete", "pods"))

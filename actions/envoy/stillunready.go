@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// StillUnready is the preflight that reads the pod and its Node live, and abandons the action unless the pod
-// has been unready all the time. If the pod is gone, it passes.
+// StillUnready is the preflight that reads the pod and its Node again, and abandons the action unless the pod has been
+// unready all the time. If the pod is gone, it passes.
 const StillUnready = "EnvoyStillUnready"
 
 type stillUnready struct{ api kube.API }
@@ -28,7 +28,7 @@ func (p stillUnready) check(ctx context.Context, _ journal.ActionRecord, pod jou
 	if verdict := compare(pod, live); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return p.reaches(ctx, live.Node)
+	return p.checkNode(ctx, live.Node)
 }
 
 // compare compares the live pod with the recorded one.
@@ -45,9 +45,8 @@ func compare(pod journal.EnvoyPod, live kube.Pod) actions.Verdict {
 	return actions.Pass()
 }
 
-// reaches checks the pod's node. On a lost node, the pod's status is as old as the loss, and a new pod could
-// not start there.
-func (p stillUnready) reaches(ctx context.Context, name string) actions.Verdict {
+// checkNode checks the pod's node. If the node is lost, the pod's status is old, and a new pod could not start there.
+func (p stillUnready) checkNode(ctx context.Context, name string) actions.Verdict {
 	node, err := p.api.Node(ctx, name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):

@@ -1,9 +1,9 @@
-// Package hosttask has the steps of actions that run programs on hosts. For each node, one step runs the program and
-// records its outcome, a second one then removes its pod, and a third one removes the pod if the action is
+// Package hosttask has the steps of actions that run programs on hosts. For each node, a first step runs the program in
+// a pod and records the outcome, and a second step removes the pod. A third step removes the pod if the action is
 // cancelled.
 //
-// A capability describes the program and its outcome by [Work]. If EKCO is killed at any point, the next EKCO finds
-// the pod again, and creates no second one.
+// A capability describes the program and its outcome by [Work]. If EKCO is killed at any point, the next EKCO finds the
+// pod and does not create a second one.
 package hosttask
 
 import (
@@ -20,59 +20,60 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Work is a program that runs on several nodes. Tasks and Does must be set.
+// Work describes a program that runs on several nodes. Tasks and Does must be set.
 type Work struct {
 	Tasks *hosttask.Tasks
-	// Does is the name in plans of the step that runs it. The ids of such steps begin with it.
+	// Does is the Does of the step that runs the program. The ids of such steps begin with it.
 	Does string
-	// Read checks the result of the program, and returns what is recorded. nil records the result unchanged.
+	// Read checks the result of the program, and returns the part to record. If Read is nil, the whole result is
+	// recorded.
 	Read func(result json.RawMessage) (json.RawMessage, error)
-	// Lacks says which effect of the program is not visible yet, given what Read returned; nil if the result alone
-	// shows it. The program has ended by then. It runs again if the effect is not visible within the timeout of the
-	// step.
+	// Lacks returns which effect of the ended program is not visible yet, or "". result is the return value of Read. If
+	// the effect is not visible within the timeout of the step, the program runs again. Lacks may be nil if the result
+	// alone proves the effect.
 	Lacks func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
-	// Verify makes the node work with what a task with [hosttask.Task.Trial] has changed, and returns an error
-	// unless it does. The task waits for that, and undoes the change unless Verify returns nil in time.
+	// Verify makes the node use the changes of a task with [hosttask.Task.Trial], and returns an error if the node does
+	// not work with them. The task waits, and undoes the changes unless Verify returns nil in time.
 	Verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
-	// Partial makes a node on which the work cannot be done an outcome, with the reason in [Outcome.Missing],
-	// instead of waiting for the node. Only requests that the API server does not answer are repeated, a few times.
+	// Partial records an outcome with [Outcome.Missing] if the work cannot be done on a node, instead of waiting for
+	// that node. Only requests that the API server does not answer are repeated, a few times.
 	Partial bool
-	// Unless says why, after what the action has done so far, the program must not run on a node, or "". The reason
-	// is then the outcome, too. nil never says so. An error is handled like one of the API server.
+	// Unless returns a reason why the program must not run on a node after what the action has done so far, or "". The
+	// reason becomes the outcome. An error is handled like an error of the API server. Unless may be nil.
 	Unless func(ctx context.Context, record journal.ActionRecord, node string) (why string, err error)
-	// Named makes the end of the action name the nodes on which the work could not be done, and why. They include a
-	// node that was replaced by another of its name.
+	// Named makes the end of the action name the nodes on which the work could not be done, with reasons. They include
+	// a node that was replaced by another one of the same name.
 	Named bool
 }
 
 // Outcome is the output of a step that runs a program on a node.
 type Outcome struct {
 	Result json.RawMessage `json:"result,omitempty"`
-	// Missing says why there is no result.
+	// Missing is the reason why there is no result.
 	Missing string `json:"missing,omitempty"`
-	// Failed is set with Missing if the program may have run.
+	// Failed is set together with Missing if the program may have run.
 	Failed bool `json:"failed,omitempty"`
-	// ReadOnly is set with Failed if the program could change nothing on the node.
+	// ReadOnly is set together with Failed if the program could not change anything on the node.
 	ReadOnly bool `json:"read_only,omitempty"`
-	// Worse is set with Failed if the node was worse off after the change.
+	// Worse is set together with Failed if the change made the state of the node worse.
 	Worse bool `json:"worse,omitempty"`
-	// Because is the reason that [Work.Unless] gave.
+	// Because is the reason that [Work.Unless] returned.
 	Because string `json:"because,omitempty"`
-	// Left says why there was nothing to do: the node no longer exists.
+	// Left is the reason why there was nothing to do: the node no longer exists.
 	Left string `json:"left,omitempty"`
 }
 
-// DoesRemove is the name in plans of the steps that remove a pod.
+// DoesRemove is the Does of the steps that remove a pod.
 const DoesRemove = "remove-host-task"
 
-// How long the steps may take in addition to the program: to wait for a place among the running tasks, and to remove
-// a pod.
+// These timeouts are added to the time of the program: for the wait for a free slot among the running tasks, and for
+// the removal of a pod.
 const (
 	placeTimeout  = 90 * time.Second
 	removeTimeout = 30 * time.Second
 )
 
-// input is the input of each of the steps.
+// input is the input of each step.
 type input struct {
 	Task hosttask.Task `json:"task"`
 	// Of is the step that creates the pod.
@@ -88,16 +89,16 @@ func (w Work) Steps() map[string]actions.StepDef {
 	return map[string]actions.StepDef{
 		w.Does: {
 			Step: actions.WithInput(run{w}), WakeUp: run{w}.changed, CleanUp: run{w}.cleanUp,
-			Interruptible: true, // it only waits, for a place and for answers
-			// A task that another action has left on a lost node may have the domain of that node for minutes.
+			Interruptible: true, // it only waits for a slot and for answers
+			// For minutes, the domain of a lost node may belong to a task that another action left there.
 			MayBeForgone: w.Partial,
 		},
 		DoesRemove: {Step: actions.WithInput(remove{w.Tasks})},
 	}
 }
 
-// Plan adds the steps of a task to a plan, and returns the ids of the first and of the last one. The first step
-// records the outcome. It has the dependencies, preflights and domains of base; its id is Does and the node.
+// Plan adds the steps of a task to a plan, and returns the ids of the first and the last step. The first step records
+// the outcome; it has the dependencies, preflights and domains of base, and its id is Does and the node.
 func (w Work) Plan(plan *journal.Plan, task hosttask.Task, base journal.PlannedStep) (first, last string, err error) {
 	first = w.Does + " " + task.Node
 	raw, err := json.Marshal(input{task, first})
@@ -120,7 +121,7 @@ func (w Work) Plan(plan *journal.Plan, task hosttask.Task, base journal.PlannedS
 	return first, removal.ID, nil
 }
 
-// OutcomeOf returns the outcome of the program on a node, and whether there is one.
+// OutcomeOf returns the recorded outcome of the program on a node. done is false if there is none.
 func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outcome, done bool, err error) {
 	step := record.Steps[w.Does+" "+node]
 	if !step.Done() || len(step.Outputs) == 0 {
@@ -135,18 +136,18 @@ func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outco
 // run is the step that runs a program on a node.
 type run struct{ Work }
 
-// Do implements [actions.Step]: it creates the pod, unless there is nothing to do.
+// Do implements [actions.StepOf]: it creates the pod, unless there is nothing to do.
 func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
-	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // then it is unknown what has run
+	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // if so, the program may have run already
 	if r.Unless != nil {
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
 		if why != "" || err != nil {
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // any other pod is kept, and Prove reads its outcome
+			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // keep any other pod, because Prove reads its outcome
 				if err = cmp.Or(err, unseen); err != nil {
-					return r.answer(err, in.Task, r.mayRetry(step), repeated)
+					return r.resultOfDo(err, in.Task, r.mayRetry(step), repeated)
 				}
-				return r.notDone(in.Task, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
+				return r.outcomeNotDone(in.Task, Outcome{Missing: notRunReason(repeated) + why, Because: why, Failed: repeated})
 			}
 		}
 	}
@@ -154,23 +155,23 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
 	if err == nil && in.Task.Trial {
 		ran = true
-		err = r.try(ctx, step, in)
+		err = r.confirmTrial(ctx, step, in)
 	}
-	return r.answer(err, in.Task, r.mayRetry(step), ran)
+	return r.resultOfDo(err, in.Task, r.mayRetry(step), ran)
 }
 
-// try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
-// verified. Prove then waits for the end of the program, which reports whether the change was kept.
-func (r run) try(ctx context.Context, step actions.StepContext, in input) error {
+// confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify accepts
+// it. Prove then waits for the end of the program, which reports whether it kept the change.
+func (r run) confirmTrial(ctx context.Context, step actions.StepContext, in input) error {
 	var seen hosttask.Seen
 	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
 	_, err := actions.Await(ctx, heed, func(ctx context.Context) (proof actions.Proof, err error) {
 		seen, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
 		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
-		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one check that fails is no reason to give up
+		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one failed check is no reason to stop waiting
 	})
 	if seen.State != hosttask.Reported {
-		return err // nil if the program has ended: Prove reads its outcome
+		return err // nil if the program has ended, because Prove reads its outcome
 	}
 	result, err := r.read(seen.Result)
 	if err == nil {
@@ -189,16 +190,16 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) error 
 	return nil
 }
 
-// notRun begins the reason why a program is not run.
-func notRun(repeated bool) string {
+// notRunReason returns the beginning of a reason why a program is not run.
+func notRunReason(repeated bool) string {
 	if repeated {
 		return "its task was interrupted and is not repeated, because "
 	}
 	return "its task was not run, because "
 }
 
-// partialTries is how many attempts of a step with [Work.Partial] may fail: one that times out, and some that follow
-// within a minute.
+// partialTries is the number of attempts of a step with [Work.Partial] that may fail: one that times out, and some
+// retries within a minute.
 const partialTries = 6
 
 // mayRetry reports whether the step may be tried again.
@@ -206,8 +207,8 @@ func (r run) mayRetry(step actions.StepContext) bool {
 	return !r.Partial || step.Action.Steps[step.Planned.ID].Failures < partialTries
 }
 
-// answer returns the result of Do, given the error from creating the pod. ran is set if the program may have run.
-func (r run) answer(err error, task hosttask.Task, mayRetry, ran bool) (json.RawMessage, error) {
+// resultOfDo returns the result of Do for the error of creating the pod. ran is true if the program may have run.
+func (r run) resultOfDo(err error, task hosttask.Task, mayRetry, ran bool) (json.RawMessage, error) {
 	var node *hosttask.NodeError
 	var foreign *hosttask.ForeignError
 	switch {
@@ -222,15 +223,15 @@ func (r run) answer(err error, task hosttask.Task, mayRetry, ran bool) (json.Raw
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && mayRetry:
 		return nil, err
 	case r.Partial:
-		return r.notDone(task, Outcome{Missing: err.Error(), Failed: ran})
+		return r.outcomeNotDone(task, Outcome{Missing: err.Error(), Failed: ran})
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return nil, err
 }
 
-// notDone returns the outcome for a node on which the work could not be done.
-func (r run) notDone(task hosttask.Task, outcome Outcome) (json.RawMessage, error) {
+// outcomeNotDone returns the outcome for a node on which the work could not be done.
+func (r run) outcomeNotDone(task hosttask.Task, outcome Outcome) (json.RawMessage, error) {
 	outcome.ReadOnly = outcome.Failed && !task.Writes()
 	if r.Named {
 		outcome.Left = actions.LeftBecause("node "+task.Node, outcome.Missing)
@@ -238,30 +239,30 @@ func (r run) notDone(task hosttask.Task, outcome Outcome) (json.RawMessage, erro
 	return json.Marshal(outcome)
 }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (r run) Prove(ctx context.Context, step actions.StepContext, in input) (actions.Proof, error) {
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return actions.Proof{Done: true, Outputs: outputs}, nil
 	}
 	if step.Action.Steps[step.Planned.ID].StartedAt.IsZero() {
-		return r.forgone(ctx, in.Task)
+		return r.proofNotBegun(ctx, in.Task)
 	}
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
-		// One check that fails is no reason to give up a running program.
-		return r.without(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.mayRetry(step))
+		// One failed check is no reason to give up a running program.
+		return r.proofWithoutResult(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.mayRetry(step))
 	}
 	switch seen.State {
 	case hosttask.Ended:
-		return r.ended(ctx, step, in.Task, seen)
+		return r.proofWithResult(ctx, step, in.Task, seen)
 	case hosttask.Lost:
-		return r.without(in.Task, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
+		return r.proofWithoutResult(in.Task, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
 	case hosttask.Starting, hosttask.Running, hosttask.Reported:
 		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
 	case hosttask.Foreign:
 		return actions.Proof{Missing: seen.Why, Waits: true, Lost: true}, nil
 	}
-	return r.absent(ctx, in.Task)
+	return r.proofWithoutPod(ctx, in.Task)
 }
 
 func because(why string) string {
@@ -271,17 +272,17 @@ func because(why string) string {
 	return ": " + why
 }
 
-// without returns the proof of a task that has no result.
-func (r run) without(task hosttask.Task, outcome Outcome, lost bool) (actions.Proof, error) {
+// proofWithoutResult returns the proof for a task without a result.
+func (r run) proofWithoutResult(task hosttask.Task, outcome Outcome, lost bool) (actions.Proof, error) {
 	if !r.Partial || !lost {
 		return actions.Proof{Missing: outcome.Missing, Lost: lost, Worse: outcome.Worse}, nil
 	}
 	outcome.Failed = true
-	outputs, err := r.notDone(task, outcome)
+	outputs, err := r.outcomeNotDone(task, outcome)
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// read returns what is recorded of a result.
+// read returns the part of a result to record.
 func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 	if w.Read == nil {
 		return result, nil
@@ -289,11 +290,11 @@ func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 	return w.Read(result)
 }
 
-// ended returns the proof of a task that has its result.
-func (r run) ended(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.Seen) (actions.Proof, error) {
+// proofWithResult returns the proof for a task that has a result.
+func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.Seen) (actions.Proof, error) {
 	result, err := r.read(seen.Result)
 	if err != nil {
-		return r.without(task, Outcome{Missing: err.Error()}, true)
+		return r.proofWithoutResult(task, Outcome{Missing: err.Error()}, true)
 	}
 	if r.Lacks != nil {
 		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {
@@ -304,8 +305,8 @@ func (r run) ended(ctx context.Context, step actions.StepContext, task hosttask.
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// absent returns the proof of a task without a pod. It waits if the node is not ready.
-func (r run) absent(ctx context.Context, task hosttask.Task) (actions.Proof, error) {
+// proofWithoutPod returns the proof for a task without a pod. The step waits if the node is not ready.
+func (r run) proofWithoutPod(ctx context.Context, task hosttask.Task) (actions.Proof, error) {
 	var node *hosttask.NodeError
 	proof := actions.Proof{Missing: "it has no pod", Lost: true}
 	if err := r.Tasks.Takes(ctx, task); errors.As(err, &node) && !node.Gone && !r.Partial {
@@ -314,14 +315,14 @@ func (r run) absent(ctx context.Context, task hosttask.Task) (actions.Proof, err
 	return proof, nil
 }
 
-// forgone returns the proof of a task that has not begun: it is done if the node is not ready.
-func (r run) forgone(ctx context.Context, task hosttask.Task) (proof actions.Proof, err error) {
+// proofNotBegun returns the proof for a task that has not begun: the step is done if the node is not ready.
+func (r run) proofNotBegun(ctx context.Context, task hosttask.Task) (proof actions.Proof, err error) {
 	var node *hosttask.NodeError
 	if !errors.As(r.Tasks.Takes(ctx, task), &node) || node.Gone {
 		return actions.Proof{}, nil
 	}
 	proof.Done = true
-	proof.Outputs, err = r.answer(node, task, false, false)
+	proof.Outputs, err = r.resultOfDo(node, task, false, false)
 	return proof, err
 }
 
@@ -329,7 +330,7 @@ func (r run) forgone(ctx context.Context, task hosttask.Task) (proof actions.Pro
 func (r run) changed(step actions.StepContext) <-chan struct{} {
 	var in input
 	if step.Input(&in) != nil {
-		return nil // Prove says so
+		return nil // Prove reports the error
 	}
 	return r.Tasks.Changed(in.Task, in.owner(step))
 }
@@ -339,7 +340,7 @@ func (r run) changed(step actions.StepContext) <-chan struct{} {
 func (r run) cleanUp(ctx context.Context, step actions.StepContext, failed error) {
 	var in input
 	if err := step.Input(&in); err != nil {
-		return // then it has no pod
+		return // it has no pod then
 	}
 	owner := in.owner(step)
 	defer r.Tasks.Leave(in.Task, owner)
@@ -358,12 +359,12 @@ func (r run) cleanUp(ctx context.Context, step actions.StepContext, failed error
 // remove is the step that removes the pod.
 type remove struct{ tasks *hosttask.Tasks }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (r remove) Do(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
 	return nil, r.tasks.Remove(ctx, in.Task, in.owner(step))
 }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (r remove) Prove(ctx context.Context, step actions.StepContext, in input) (actions.Proof, error) {
 	gone, err := r.tasks.Gone(ctx, in.Task, in.owner(step))
 	return actions.Proof{Done: gone, Missing: "its pod still exists"}, err

@@ -69,6 +69,7 @@ func TestCrashMatrix(t *testing.T) {
 	// The mirror need not know yet that a task has run whose pod is gone already: it runs
 	// again then.
 	t.Run("finished elsewhere from the mirror", scenes(true).FinishedElsewhere)
+	t.Run("resumed from an older journal", scenes(true).ResumedFromOlderJournal)
 }
 
 // TestATaskThatFailsIsTakenAwayAndTriedAgain: whatever is wrong with it.

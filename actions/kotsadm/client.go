@@ -12,15 +12,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Ref names the StatefulSet.
+// Ref identifies the StatefulSet.
 var Ref = kube.Ref{Group: "apps", Version: "v1", Resource: "statefulsets", Namespace: "default", Name: "kotsadm-rqlite"}
 
-// PodRef names one of its pods.
+// PodRef identifies one of its pods.
 func PodRef(i int) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "pods", Namespace: Ref.Namespace, Name: fmt.Sprintf("%s-%d", Ref.Name, i)}
 }
 
-// Object is how EKCO reads the StatefulSet, live.
+// Object returns how EKCO reads the StatefulSet without a cache.
 func Object(objects kube.Objects) object.Object[journal.KotsadmFacts] {
 	return object.Object[journal.KotsadmFacts]{
 		Noun: "StatefulSet", UID: func(facts journal.KotsadmFacts) string { return facts.UID },
@@ -31,9 +31,9 @@ func Object(objects kube.Objects) object.Object[journal.KotsadmFacts] {
 	}
 }
 
-// scale sets the replicas of the StatefulSet with that UID, and the same number of rqlite members, in one update, and
-// returns the new facts. kURL's permissions allow neither a patch nor the scale subresource, so it replaces the whole
-// object, in the version that it read.
+// scale sets the replicas of the StatefulSet with this UID and the number of rqlite members in one update, and returns
+// the new facts. It replaces the whole object, in the version that it read, because kURL's permissions allow neither a
+// patch nor the scale subresource.
 func scale(ctx context.Context, objects kube.Objects, uid string) (journal.KotsadmFacts, error) {
 	return kube.Change[appsv1.StatefulSet, journal.KotsadmFacts]{
 		Ref: Ref, UID: uid, Lacks: lacks,
@@ -50,7 +50,7 @@ func scale(ctx context.Context, objects kube.Objects, uid string) (journal.Kotsa
 	}.Make(ctx, objects)
 }
 
-// lacks returns that the specification has other replicas or members, or "".
+// lacks returns a reason if the specification has other replicas or members, or "".
 func lacks(now journal.KotsadmFacts) string {
 	if now.Scaled() {
 		return ""

@@ -1,5 +1,5 @@
-// Package kotsadm gives kotsadm's database, the StatefulSet default/kotsadm-rqlite, its three replicas. EKCO changes only
-// its number of replicas, and the argument with rqlite's number of members.
+// Package kotsadm sets three replicas for kotsadm's database, the StatefulSet default/kotsadm-rqlite. EKCO changes only
+// the number of replicas, and the argument with rqlite's number of members.
 package kotsadm
 
 import (
@@ -16,16 +16,16 @@ import (
 
 // The preflights.
 const (
-	// KotsadmStillThere: the StatefulSet is the one that was planned for.
+	// KotsadmStillThere requires that the StatefulSet is the planned one.
 	KotsadmStillThere = "KotsadmStillThere"
-	// KotsadmReady: all replicas are ready and as requested, or the action has not waited for them yet.
+	// KotsadmReady requires that all replicas are ready and as requested. It passes before the first wait for them.
 	KotsadmReady = "KotsadmReady"
 )
 
 const scaleTimeout = 30 * time.Second
 
-// New returns the action. readyTimeout is how long new replicas may take before the action is held with the
-// reasons of their pods. changed is called after a change, to trigger a recheck.
+// New returns the action. readyTimeout is how long new replicas may take before EKCO holds the action with the reasons
+// of their pods. EKCO calls changed after a change, to trigger a new read.
 func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actions.Definition {
 	set := object.Set[struct{}, journal.KotsadmFacts]{
 		Object: Object(objects), Changed: changed,
@@ -48,12 +48,12 @@ func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actio
 	}
 }
 
-// plan makes the change in one step, and only that step locks the storage: a new replica takes a volume, and
-// its copy of the data. The wait for the replicas may last forever.
+// plan makes the change in one step. Only that step locks the storage, because a new replica takes a volume. The wait
+// for the replicas, which may never end, must not lock it.
 func plan(database object.Object[journal.KotsadmFacts], readyTimeout time.Duration) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 		before, err := database.Read(ctx, record.Subject)
-		if err != nil && !errors.Is(err, kube.ErrNotFound) { // the preflight handles that
+		if err != nil && !errors.Is(err, kube.ErrNotFound) { // the preflight handles a missing StatefulSet
 			return journal.Plan{}, err
 		}
 		facts, err := json.Marshal(before)
@@ -70,7 +70,7 @@ func plan(database object.Object[journal.KotsadmFacts], readyTimeout time.Durati
 	}
 }
 
-// await has no effect: it waits for the StatefulSet controller.
+// await changes nothing: it waits for the StatefulSet controller.
 type await struct {
 	objects kube.Objects
 }
@@ -88,7 +88,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// ready holds the action after it has waited once without success, with the pods' reasons.
+// ready holds the action, with the pods' reasons, after one wait has failed.
 type ready struct {
 	object.Object[journal.KotsadmFacts]
 	objects kube.Objects
@@ -103,7 +103,7 @@ func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	}
 	switch {
 	case record.Request.DryRun:
-		return actions.Pass() // nothing was changed, so there is nothing to wait for
+		return actions.Pass() // nothing was changed, so no wait is needed
 	case !live.Scaled():
 		r.changed()
 		return actions.Abandon("another client set its replicas to " + live.Size()).About("reset")

@@ -29,8 +29,8 @@ func factsOf(s *appsv1.StatefulSet) journal.KotsadmFacts {
 	return facts
 }
 
-// findExpect returns the index of the argument with the number of members, and the text before the number; -1
-// for none. rqlite also has a flag with a longer name.
+// findExpect returns the index of the argument with the number of members, and the text before the number. It returns
+// -1 if there is none. It must not match a rqlite flag whose name only begins the same.
 func findExpect(args []string) (at int, attached string) {
 	for i, arg := range args {
 		switch {
@@ -43,8 +43,8 @@ func findExpect(args []string) (at int, attached string) {
 	return -1, ""
 }
 
-// withReplicas returns the object with this many replicas, and as many members in the argument of the first container
-// if it has that argument.
+// withReplicas returns the object with this number of replicas. If the first container has the argument for the number
+// of members, it sets that argument, too.
 func withReplicas(raw json.RawMessage, replicas int) (json.RawMessage, error) {
 	return kube.Edit(Ref, raw, func(object map[string]any) error {
 		value, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "template", "spec", "containers")

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// unready returns why not all replicas are ready and of the newest revision, or why there are others; "" if neither. It
-// reads the pods only withPods.
+// unready returns the reason why not all replicas are ready and of the newest revision, or why there are others;
+// otherwise "". It reads the pods only if withPods is true.
 func unready(ctx context.Context, objects kube.Objects, withPods bool) (journal.KotsadmFacts, string, error) {
 	now, err := kube.Get[appsv1.StatefulSet](ctx, objects, Ref)
 	if err != nil {
@@ -23,7 +23,7 @@ func unready(ctx context.Context, objects kube.Objects, withPods bool) (journal.
 	if now.Status.ObservedGeneration < now.Generation {
 		return factsOf(&now), "the StatefulSet controller has not seen the change yet", nil
 	}
-	missing := missingIn(now.Status)
+	missing := missingCondition(now.Status)
 	if missing == "" || !withPods {
 		return factsOf(&now), missing, nil
 	}
@@ -35,9 +35,9 @@ func unready(ctx context.Context, objects kube.Objects, withPods bool) (journal.
 	return factsOf(&now), missing, nil
 }
 
-// missingIn returns what is missing. While there are pods of an older revision, or too many, the ready ones need
-// not be the wanted ones.
-func missingIn(s appsv1.StatefulSetStatus) string {
+// missingCondition returns the missing condition. While pods of an older revision or too many pods exist, the ready pods may
+// be the wrong ones.
+func missingCondition(s appsv1.StatefulSetStatus) string {
 	var lacks []string
 	of := fmt.Sprintf(" of %d replicas are", journal.KotsadmReplicas)
 	if s.ReadyReplicas < journal.KotsadmReplicas {
@@ -52,8 +52,8 @@ func missingIn(s appsv1.StatefulSetStatus) string {
 	return strings.Join(lacks, ", ")
 }
 
-// unreadyPod returns why a pod is not ready or not of that revision, or "". A failed read is a reason too,
-// since the real one is unknown then.
+// unreadyPod returns the reason why a pod is not ready or not of the revision, or "". A failed read also is a reason,
+// because the real one is then unknown.
 func unreadyPod(ctx context.Context, objects kube.Objects, ref kube.Ref, revision string) string {
 	pod, err := kube.Get[corev1.Pod](ctx, objects, ref)
 	switch {

@@ -27,48 +27,46 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// serveTimeout is how long a restarted HAProxy may take to serve, including the pull of its image.
-// EKCO tries that serveTries times.
+// serveTimeout is how long a restarted HAProxy may take to serve, including the pull of its image. EKCO tries this
+// serveTries times.
 const (
 	serveTimeout = 90 * time.Second
 	serveTries   = 2
 )
 
-// Confirm is the flag that makes the program restore the former server if the kubelet does not work with
-// the new one.
+// Confirm is the flag with which the program restores the former server if the kubelet does not work with the new one.
 const Confirm = "--confirm"
 
-// readyTimeout is how long a changed node may be not ready before the change stops, readyInterval is between two
-// checks of that.
+// readyTimeout is how long a changed node may be not ready before the change stops. readyInterval is the interval of
+// the checks.
 const (
 	readyTimeout  = 30 * time.Second
 	readyInterval = 2 * time.Second
 )
 
-// wasLost ends the reason why no further node is changed if one is not ready after its change.
-const wasLost = " stopped being ready after its change"
+// lostSuffix is the end of the reason for stopping the change after a changed node stopped being ready.
+const lostSuffix = " stopped being ready after its change"
 
 // nodesAtOnce is the maximum number of nodes that are changed at the same time.
 const nodesAtOnce = 10
 
-// changing returns the action that points all kubelets to another address. A node that does not answer
-// does not block the others. After the program has failed on one node, or a changed node stopped being ready, no
-// further node is changed.
-func (p Parts) changing() actions.Definition {
-	steps := p.setting().Steps()
-	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
-	steps[journal.StepCheckLoadBalancer] = p.checkingFirst().Steps()[journal.StepCheckLoadBalancer]
+// changeDefinition returns the action that points all kubelets to another address. A node that does not answer does not block
+// the others. If the program fails on a node, or a changed node stops being ready, EKCO changes no more nodes.
+func (p Parts) changeDefinition() actions.Definition {
+	steps := p.kubeconfigWork().Steps()
+	steps[journal.StepWriteLoadBalancer] = p.balancerWork().Steps()[journal.StepWriteLoadBalancer]
+	steps[journal.StepCheckLoadBalancer] = p.firstCheckWork().Steps()[journal.StepCheckLoadBalancer]
 	steps[journal.StepServeLoadBalancer] = actions.StepDef{Step: serve{p.Running}, Interruptible: true}
 	steps[journal.StepAllServe] = actions.StepDef{Step: allServe{}}
 	return actions.Definition{
 		Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: actions.PlanOf(p.planChange), Steps: steps, Partial: true,
-		Needed: []string{p.setting().Does, journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepServeLoadBalancer},
+		Needed: []string{p.kubeconfigWork().Does, journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepServeLoadBalancer},
 	}
 }
 
-// balancing is the work on the load balancer of a node, before its kubelet connects to it.
-func (p Parts) balancing() hosttask.Work {
-	work, stopped := p.work(), p.orLost(notServing)
+// balancerWork returns the work on the load balancer of a node, which comes before the kubelet connects to it.
+func (p Parts) balancerWork() hosttask.Work {
+	work, stopped := p.work(), p.unlessOrLost(balancerStopReason)
 	work.Partial = true
 	work.Unless = func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
 		if why, err := stopped(ctx, record, node); why != "" || err != nil {
@@ -79,42 +77,42 @@ func (p Parts) balancing() hosttask.Work {
 	return work
 }
 
-// checkingFirst is the check on a node before any load balancer is written.
-func (p Parts) checkingFirst() hosttask.Work {
-	work := p.checking()
-	work.Partial, work.Unless = true, p.orLost(notServing)
+// firstCheckWork returns the check on a node that comes before any load balancer is written.
+func (p Parts) firstCheckWork() hosttask.Work {
+	work := p.checkWork()
+	work.Partial, work.Unless = true, p.unlessOrLost(balancerStopReason)
 	return work
 }
 
-// setting is the work on the kubeconfigs of a node.
-func (p Parts) setting() hosttask.Work {
-	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: p.orLost(unless)}
+// kubeconfigWork returns the work on the kubeconfigs of a node.
+func (p Parts) kubeconfigWork() hosttask.Work {
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: p.unlessOrLost(keepServerReason)}
 }
 
-// unless says why the kubelet of a node must keep its server, or "".
-func unless(record journal.ActionRecord, node string) string {
-	return cmp.Or(unserved(record, node), stopped(record))
+// keepServerReason returns the reason why the kubelet of a node must keep its server, or "".
+func keepServerReason(record journal.ActionRecord, node string) string {
+	return cmp.Or(unservedReason(record, node), stopReason(record))
 }
 
-// orLost returns a [hosttask.Work.Unless] that calls unless first, and then looks for a node that was lost after its
+// unlessOrLost returns a [hosttask.Work.Unless] that calls unless and then searches for a node that was lost after its
 // change.
-func (p Parts) orLost(unless func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
+func (p Parts) unlessOrLost(unless func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
 	return func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
 		if why := unless(record, node); why != "" {
 			return why, nil
 		}
-		return p.lost(ctx, record, node)
+		return p.lostAfterChange(ctx, record, node)
 	}
 }
 
-// lost says which other node is not ready although this action has changed it, or "". If that was the reason of an
-// earlier step, it stays the reason even if the node is back. A kubelet that was just restarted gets readyTimeout:
-// it may report its node as not ready at first.
-func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
-	changed := map[string]string{} // the UID of each
+// lostAfterChange returns a reason that names another node that is not ready after this action changed it, or "". If an earlier
+// step had such a reason, lost returns it again even if that node is ready now. A node whose kubelet was just restarted
+// may be not ready for readyTimeout.
+func (p Parts) lostAfterChange(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
+	changed := map[string]string{} // UIDs by name
 	for _, planned := range record.Plan.Steps {
 		outcome := outcomeOf(record, planned.ID)
-		if strings.HasSuffix(outcome.Because, wasLost) {
+		if strings.HasSuffix(outcome.Because, lostSuffix) {
 			return outcome.Because, nil
 		}
 		var in struct{ Task tasks.Task }
@@ -124,7 +122,7 @@ func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node strin
 		if err := json.Unmarshal(planned.Input, &in); err != nil {
 			return "", fmt.Errorf("read the input of %s: %w", planned.ID, err)
 		}
-		if in.Task.Node != node { // its own task reports its state
+		if in.Task.Node != node { // the task of the node reports its own state
 			changed[in.Task.Node] = in.Task.NodeUID
 		}
 	}
@@ -138,7 +136,7 @@ func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node strin
 		case i < 0:
 			return "", nil
 		case !time.Now().Before(end):
-			return "node " + nodes[i].Name + wasLost, nil
+			return "node " + nodes[i].Name + lostSuffix, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -149,8 +147,8 @@ func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node strin
 	return "", nil
 }
 
-// stopped says why no further node is changed, or "".
-func stopped(record journal.ActionRecord) string {
+// stopReason returns the reason why EKCO changes no more nodes, or "".
+func stopReason(record journal.ActionRecord) string {
 	for _, planned := range record.Plan.Steps {
 		if node, is := NodeOf(planned.ID); is && outcomeOf(record, planned.ID).Failed {
 			return fmt.Sprintf("the change failed on node %s", node)
@@ -159,10 +157,10 @@ func stopped(record journal.ActionRecord) string {
 	return ""
 }
 
-// notServing says why the load balancer of a node must not be checked or written, or "". A lost node, on which
-// nothing could be checked, is a reason for that node alone.
-func notServing(record journal.ActionRecord, node string) string {
-	if why := missing(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
+// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". If a lost node
+// could not be checked, that concerns only this node.
+func balancerStopReason(record journal.ActionRecord, node string) string {
+	if why := missingReason(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
 		return "HAProxy could not check its configuration: " + why
 	}
 	for _, planned := range record.Plan.Steps {
@@ -170,19 +168,19 @@ func notServing(record journal.ActionRecord, node string) string {
 			return fmt.Sprintf("the check of the load balancer on node %s failed", on)
 		}
 		node, is := strings.CutPrefix(planned.ID, journal.StepServeLoadBalancer+" ")
-		if wrote := outcomeOf(record, journal.StepWriteLoadBalancer+" "+node); is && missing(record, planned.ID) != "" && (wrote.Missing == "" || wrote.Worse) {
+		if wrote := outcomeOf(record, journal.StepWriteLoadBalancer+" "+node); is && missingReason(record, planned.ID) != "" && (wrote.Missing == "" || wrote.Worse) {
 			return fmt.Sprintf("the load balancer of node %s does not serve", node)
 		}
 	}
 	return ""
 }
 
-// missing says why a step could not do its work on a node, or "".
-func missing(record journal.ActionRecord, step string) string {
+// missingReason returns the reason why a step could not do its work on a node, or "".
+func missingReason(record journal.ActionRecord, step string) string {
 	return outcomeOf(record, step).Missing
 }
 
-// outcomeOf returns the outcome of a step, or the zero value if it has none.
+// outcomeOf returns the outcome of a step, or the zero value if the step has no outputs.
 func outcomeOf(record journal.ActionRecord, step string) (outcome hosttask.Outcome) {
 	if outputs := record.Steps[step].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &outcome) != nil {
 		return hosttask.Outcome{}
@@ -190,15 +188,15 @@ func outcomeOf(record journal.ActionRecord, step string) (outcome hosttask.Outco
 	return outcome
 }
 
-// unserved says why the kubelet of a node must not connect to its load balancer, or "".
-func unserved(record journal.ActionRecord, node string) string {
-	if why := missing(record, journal.StepServeLoadBalancer+" "+node); why != "" {
+// unservedReason returns the reason why the kubelet of a node must not connect to its load balancer, or "".
+func unservedReason(record journal.ActionRecord, node string) string {
+	if why := missingReason(record, journal.StepServeLoadBalancer+" "+node); why != "" {
 		return "its load balancer was not verified: " + why
 	}
 	return ""
 }
 
-// planChange captures the nodes.
+// planChange captures the nodes, and plans their steps.
 func (p Parts) planChange(ctx context.Context, record journal.ActionRecord, asked journal.KubeconfigsInput) (plan journal.Plan, err error) {
 	if err := kubeconfig.CheckServer(asked.Server); err != nil {
 		return plan, err
@@ -210,22 +208,22 @@ func (p Parts) planChange(ctx context.Context, record journal.ActionRecord, aske
 	case len(nodes) == 0:
 		return plan, errors.New("the API server lists no nodes")
 	}
-	facts := journal.KubeconfigsFacts{KubeconfigsInput: asked, Nodes: chosen(nodes, asked.Exclude)}
+	facts := journal.KubeconfigsFacts{KubeconfigsInput: asked, Nodes: includedNodes(nodes, asked.Exclude)}
 	if plan.Facts, err = json.Marshal(facts); err != nil {
 		return plan, fmt.Errorf("record the nodes: %w", err)
 	}
 	var after []string
 	if asked.Internal {
-		// Excluded nodes need a load balancer too, as all nodes do.
-		if after, err = p.planBalancers(ctx, &plan, asked.Primaries, chosen(nodes, nil)); err != nil {
+		// Excluded nodes also need a load balancer.
+		if after, err = p.planBalancers(ctx, &plan, asked.Primaries, includedNodes(nodes, nil)); err != nil {
 			return plan, err
 		}
 	}
 	return plan, p.planKubeconfigs(&plan, facts, after)
 }
 
-// chosen returns the nodes that are not excluded, primaries first.
-func chosen(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
+// includedNodes returns the nodes that are not excluded, primaries first.
+func includedNodes(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
 	var primaries, others []journal.KubeconfigsNode
 	for _, node := range nodes {
 		n := journal.KubeconfigsNode{Name: node.Name, UID: node.UID, Address: node.Facts.InternalIP, Primary: node.Facts.Role == journal.RolePrimary}
@@ -240,7 +238,7 @@ func chosen(nodes []kube.Node, exclude []string) []journal.KubeconfigsNode {
 	return append(primaries, others...)
 }
 
-// planBalancers plans the load balancers of all nodes, in batches, and returns the step that ends last.
+// planBalancers plans the load balancers of all nodes in batches, and returns the last step.
 func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	if len(primaries) == 0 {
 		if primaries, err = p.addresses(ctx, nodes); err != nil {
@@ -261,7 +259,7 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	for _, batch := range batches(nodes) {
 		var ends []string
 		for _, node := range batch {
-			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, len(batch) == 1, args...), journal.PlannedStep{After: before, Domains: onHost(node.Name)})
+			_, last, err := p.balancerWork().Plan(plan, p.writeTask(node.Name, node.UID, primaries, len(batch) == 1, args...), journal.PlannedStep{After: before, Domains: hostDomain(node.Name)})
 			if err != nil {
 				return nil, err
 			}
@@ -284,8 +282,8 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	return []string{journal.StepAllServe}, nil
 }
 
-// planChecks plans the checks on the first nodes, and on those where a manifest will be made, and returns the steps
-// that end last. No load balancer is written before.
+// planChecks plans checks on the first nodes, and on nodes that get a manifest, and returns the last steps. They all
+// come before the first write of a load balancer.
 func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	pods, err := p.Running.Pods(ctx)
 	if err != nil {
@@ -295,13 +293,13 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	for i, node := range slices.Concat(batches(nodes)...) {
 		pod, runs := pods[node.Name]
 		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (actions.IsOneByOne(i) || !runs) {
-			checks = append(checks, p.check(node.Name, journal.LoadBalancerInput{NodeUID: node.UID, Primaries: primaries, CheckWith: image}))
+			checks = append(checks, p.checkTask(node.Name, journal.LoadBalancerInput{NodeUID: node.UID, Primaries: primaries, CheckWith: image}))
 		}
 	}
 	for batch := range slices.Chunk(checks, nodesAtOnce) {
 		var ends []string
 		for _, task := range batch {
-			_, last, err := p.checkingFirst().Plan(plan, task, journal.PlannedStep{After: after, Domains: actions.NoDomains})
+			_, last, err := p.firstCheckWork().Plan(plan, task, journal.PlannedStep{After: after, Domains: actions.NoDomains})
 			if err != nil {
 				return nil, err
 			}
@@ -312,8 +310,8 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	return after, nil
 }
 
-// addresses returns the addresses of all primaries, for a request that names none. It omits an address at which the
-// API server of another node answers. It returns an error if no API server answers: the nodes would be cut off.
+// addresses returns the addresses of all primaries, if the request names none. It omits an address if another node's
+// API server answers there. It returns an error if no API server answers, because the nodes would be cut off.
 func (p Parts) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
 	problems, answers := []error{loadbalancer.ErrNoPrimaries}, false
 	isNode := func(name string) bool {
@@ -338,8 +336,7 @@ func (p Parts) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (
 	return primaries, nil
 }
 
-// planKubeconfigs plans the kubeconfigs of the nodes in batches. A batch begins when the one before it has
-// ended.
+// planKubeconfigs plans the kubeconfigs of the nodes in batches. A batch begins when the batch before it has ended.
 func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFacts, after []string) error {
 	for _, batch := range batches(facts.Nodes) {
 		var ends []string
@@ -357,7 +354,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 				},
 			}
 			useKubeletCredentials(&task)
-			_, last, err := p.setting().Plan(plan, task, journal.PlannedStep{After: after, Domains: onHost(node.Name)})
+			_, last, err := p.kubeconfigWork().Plan(plan, task, journal.PlannedStep{After: after, Domains: hostDomain(node.Name)})
 			if err != nil {
 				return err
 			}
@@ -368,7 +365,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 	return nil
 }
 
-// batches returns the nodes in the order of their change: primaries last, one by one.
+// batches returns the nodes in the order of their change. Primaries come last, one by one.
 func batches(nodes []journal.KubeconfigsNode) [][]journal.KubeconfigsNode {
 	var primaries [][]journal.KubeconfigsNode
 	var others []journal.KubeconfigsNode

@@ -12,15 +12,15 @@ import (
 // Changed is the result of a change on a node.
 type Changed struct {
 	journal.KubeconfigsNode
-	// Set is what was set; nil if nothing was.
+	// Set has the new settings; nil if nothing was set.
 	Set *journal.KubeconfigsSet
-	// Missing says why nothing was set although it should be. Gone says that the node is gone.
+	// Missing is the reason why a setting is missing. Gone is the reason if the node is gone.
 	Missing, Gone string
-	// Over is set once the step of the node is done.
+	// Over is true if the node's step is done.
 	Over bool
 }
 
-// ChangedOf returns the result of a change on a node, from the outputs of its step.
+// ChangedOf decodes the result of a change on a node from the outputs of its step.
 func ChangedOf(node journal.KubeconfigsNode, outputs json.RawMessage) (Changed, error) {
 	changed := Changed{KubeconfigsNode: node}
 	if len(outputs) == 0 {
@@ -43,7 +43,7 @@ func ChangedOf(node journal.KubeconfigsNode, outputs json.RawMessage) (Changed, 
 	return changed, nil
 }
 
-// NodeOf returns the node whose kubeconfigs a step sets, and whether it sets any.
+// NodeOf returns the node whose kubeconfigs a step sets. It reports false for other steps.
 func NodeOf(step string) (node string, is bool) {
 	return strings.CutPrefix(step, journal.StepSetKubeconfigs+" ")
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ListStillThere is the preflight that the ConfigMap was not deleted or created after the action was
-// requested: that requests a rewrite of all load balancers, which comes first.
+// ListStillThere requires that the ConfigMap was not deleted or created since the action was requested. If it was, EKCO
+// must first write all load balancers again.
 const ListStillThere = "ListStillThere"
 
 const noteTimeout = 30 * time.Second
 
-// noting returns the action that writes the list of nodes with an up-to-date load balancer.
-func (p Parts) noting() actions.Definition {
+// noteDefinition returns the action that writes the list of nodes with up-to-date load balancers.
+func (p Parts) noteDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: actions.PlanOf(planNote),
 		Steps:      map[string]actions.StepDef{journal.StepNoteLoadBalancers: {Step: actions.WithFacts(note{p.List, p.Noted})}},
@@ -27,7 +27,7 @@ func (p Parts) noting() actions.Definition {
 	}
 }
 
-// planNote uses only what is in the request.
+// planNote uses only the request.
 func planNote(context.Context, journal.ActionRecord, journal.LoadBalancerListInput) (journal.Plan, error) {
 	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: journal.StepNoteLoadBalancers, Does: journal.StepNoteLoadBalancers, Preflights: []string{ListStillThere},
@@ -51,11 +51,11 @@ func (p listStillThere) check(ctx context.Context, _ journal.ActionRecord, wante
 // note writes the ConfigMap.
 type note struct {
 	list *loadbalancer.List
-	// noted is called after that, so that the ConfigMap is read at once.
+	// noted is called after the write, so that the observer reads the ConfigMap at once.
 	noted func()
 }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (n note) Prove(ctx context.Context, step actions.StepContext, wanted journal.LoadBalancerListInput) (actions.Proof, error) {
 	live, err := n.list.Read(ctx)
 	if err != nil {
@@ -68,12 +68,12 @@ func (n note) Prove(ctx context.Context, step actions.StepContext, wanted journa
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (n note) Do(ctx context.Context, step actions.StepContext, wanted journal.LoadBalancerListInput) (json.RawMessage, error) {
 	live, err := n.list.Write(ctx, wanted)
 	switch {
 	case errors.Is(err, loadbalancer.ErrOtherList):
-		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight abandons the action
+		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight then abandons the action
 	case err != nil:
 		return nil, fmt.Errorf("list the nodes whose load balancers are up to date: %w", err)
 	}

@@ -13,46 +13,46 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// reload makes the HAProxy of a node run with the files on the node. The kubelet restarts it for
-// another manifest; for another configuration alone, EKCO tells it to reload.
+// reload makes HAProxy run with the files on its node. If the manifest changed, the kubelet restarts HAProxy; if only
+// the configuration changed, EKCO makes HAProxy reload it.
 type reload struct{ running loadbalancer.Running }
 
-// seen is the state of the HAProxy of a node.
-type seen struct {
-	// missing says why HAProxy does not run with the files, or "".
+// haproxyState is the state of the HAProxy of a node.
+type haproxyState struct {
+	// missing is the reason why HAProxy does not run with the files, or "".
 	missing string
-	// needsReload is set if HAProxy runs, but must reload its configuration.
+	// needsReload is true if HAProxy runs but must reload its configuration.
 	needsReload bool
 	pod         loadbalancer.Pod
 }
 
 // look checks the HAProxy of the action's node.
-func (s reload) look(ctx context.Context, step actions.StepContext) (seen, error) {
+func (s reload) look(ctx context.Context, step actions.StepContext) (haproxyState, error) {
 	node := step.Action.Subject.Name
 	on, is, err := OnNode(step.Action, node)
 	if err != nil || !is || on.Image == "" {
-		return seen{}, err // the node is gone, or has no manifest
+		return haproxyState{}, err // the node is gone, or has no manifest
 	}
 	return lookAt(ctx, s.running, node, on)
 }
 
-// lookAt checks whether the HAProxy of a node runs with the files that were written there.
-func lookAt(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (seen, error) {
+// lookAt checks whether HAProxy on a node runs with the files that EKCO wrote there.
+func lookAt(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (haproxyState, error) {
 	pod, err := running.Pod(ctx, node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return seen{missing: "the kubelet of node " + node + " has created no pod for the manifest"}, nil
+		return haproxyState{missing: "the kubelet of node " + node + " has created no pod for the manifest"}, nil
 	case err != nil:
-		return seen{}, err
+		return haproxyState{}, err
 	}
 	if lacks := pod.Lacks(on); lacks != "" {
-		return seen{missing: lacks}, nil
+		return haproxyState{missing: lacks}, nil
 	}
 	log, err := running.Log(ctx, pod)
 	if err != nil || loadbalancer.Has(log, on.Backend) {
-		return seen{pod: pod}, err
+		return haproxyState{pod: pod}, err
 	}
-	return seen{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), needsReload: true, pod: pod}, nil
+	return haproxyState{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), needsReload: true, pod: pod}, nil
 }
 
 // Prove implements [actions.Step].
@@ -74,18 +74,18 @@ func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 	return nil, s.running.Reload(ctx, saw.pod)
 }
 
-// verify implements [hosttask.Work.Verify]: it makes HAProxy run with a new configuration, and waits until an API server
-// answers through it.
+// verify implements [hosttask.Work.Verify]. It makes HAProxy run with a new configuration, and waits until an API
+// server answers through HAProxy.
 func (p Parts) verify(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error {
 	var on journal.LoadBalancerOnNode
 	if err := json.Unmarshal(result, &on); err != nil {
 		return err
 	}
 	address, err := addressOf(step.Action, node)
-	if err != nil || on.Image == "" { // without a manifest, no HAProxy runs
+	if err != nil || on.Image == "" { // without a manifest, HAProxy does not run
 		return err
 	}
-	// The last tenth of the trial is left for EKCO to set the annotation and for the task to read it.
+	// In the last tenth of the trial, EKCO sets the annotation and the task reads it.
 	ctx, cancel := context.WithTimeout(ctx, p.Trial*9/10)
 	defer cancel()
 	var reloaded time.Time
@@ -98,14 +98,14 @@ func (p Parts) verify(ctx context.Context, step actions.StepContext, node string
 			saw.missing = err.Error()
 		}
 		if saw.missing == "" && address != "" {
-			_, saw.missing = reached(ctx, p.Running, node, address)
+			_, saw.missing = answerThrough(ctx, p.Running, node, address)
 		}
 		return actions.Proof{Done: saw.missing == "", Missing: saw.missing}, nil
 	})
 	return err
 }
 
-// addressOf returns the address of the action's node of that name, or "".
+// addressOf returns the address of the action's node if it has this name, or "".
 func addressOf(record journal.ActionRecord, node string) (string, error) {
 	if record.Kind != journal.ActionChangeLoadBalancer {
 		wanted, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
@@ -141,7 +141,7 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if !is || on.Image == "" || wanted.Address == "" {
 		return actions.Proof{Done: true}, nil
 	}
-	status, missing := reached(ctx, s.running, step.Action.Subject.Name, wanted.Address)
+	status, missing := answerThrough(ctx, s.running, step.Action.Subject.Name, wanted.Address)
 	if missing != "" {
 		return actions.Proof{Missing: missing}, nil
 	}
@@ -152,9 +152,9 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// reached returns the HTTP status of an API server's answer through the HAProxy of a node, or why none
-// answers.
-func reached(ctx context.Context, running loadbalancer.Running, node, address string) (status int, missing string) {
+// answerThrough returns the HTTP status of an API server's answer through HAProxy on a node. missing is the reason if no API
+// server answers.
+func answerThrough(ctx context.Context, running loadbalancer.Running, node, address string) (status int, missing string) {
 	status, err := running.Reach(ctx, address)
 	if err != nil {
 		return 0, fmt.Sprintf("no API server answers through HAProxy on node %s: %v", node, err)

@@ -13,12 +13,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// serve makes the HAProxy of a node run with the files that were written there, and verifies that an API
-// server answers through it. After serveTries failures, the failure is its outcome.
+// serve makes HAProxy run with the files that were written to its node, and verifies that an API server answers through
+// HAProxy. After serveTries failures it records the failure as its outcome.
 type serve struct{ running loadbalancer.Running }
 
 // look returns the state of HAProxy, and the outcome of the step that wrote the files.
-func (s serve) look(ctx context.Context, step actions.StepContext) (saw seen, outcome hosttask.Outcome, err error) {
+func (s serve) look(ctx context.Context, step actions.StepContext) (saw haproxyState, outcome hosttask.Outcome, err error) {
 	var node journal.KubeconfigsNode
 	if err := step.Input(&node); err != nil {
 		return saw, outcome, err
@@ -32,7 +32,7 @@ func (s serve) look(ctx context.Context, step actions.StepContext) (saw seen, ou
 		return saw, outcome, err
 	}
 	if saw, err = lookAt(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
-		_, saw.missing = reached(ctx, s.running, node.Name, node.Address)
+		_, saw.missing = answerThrough(ctx, s.running, node.Name, node.Address)
 	}
 	return saw, outcome, err
 }
@@ -52,8 +52,8 @@ func (s serve) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return s.outcome(step, hosttask.Outcome{Missing: outcome.Missing, Left: outcome.Left})
 }
 
-// outcome returns the proof with an outcome. For an excluded node, no later step reports that its load
-// balancer does not serve.
+// outcome returns a proof with the outcome. For an excluded node it also reports that its load balancer does not serve,
+// because no later step reports that.
 func (serve) outcome(step actions.StepContext, outcome hosttask.Outcome) (actions.Proof, error) {
 	var facts journal.KubeconfigsFacts
 	if err := step.Facts(&facts); err != nil {
@@ -76,7 +76,7 @@ func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 	return nil, s.running.Reload(ctx, saw.pod)
 }
 
-// allServe is done once the steps before it are done.
+// allServe has no effect. It is done when the steps before it are done.
 type allServe struct{ actions.NoEffect }
 
 // Prove implements [actions.Step].

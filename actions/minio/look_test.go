@@ -67,7 +67,7 @@ func TestWhatRestoringLeftOutIsRestoredBeforeAMoveIsOver(t *testing.T) {
 	inCrowd(t, func(s *store) {
 		s.FillEarly(7)
 		r := s.start()
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only after it has lasted 30s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "waits until it has lasted 30s")
 		for range 600 { // that hold can be from before the server notices that its drive is new
 			if s.Lacks(0) == 7 {
 				break
@@ -254,19 +254,19 @@ func TestAfterALookBetweenClaimAndPodItIsAskedAgainWhetherTheReplicaCanBeSpared(
 
 func TestAllReplicasMustRunForALookAndBeThoseOfIt(t *testing.T) {
 	inCrowd(t, func(s *store) {
-		all := &copies{api: s.Client(s.Objects), healers: s.MinIO}
+		all := &dataChecker{api: s.Client(s.Objects), healers: s.MinIO}
 		running, err := all.api.Running(t.Context())
 		if err != nil || len(running) != 6 {
 			t.Fatal(running, err)
 		}
-		if err := all.unchanged(t.Context(), journal.MinioLooked{Lives: lives(running)}); err != nil {
+		if err := all.requireNoRestart(t.Context(), journal.MinioLooked{Lives: lifeOfPods(running)}); err != nil {
 			t.Error(err)
 		}
-		if err := all.unchanged(t.Context(), journal.MinioLooked{Lives: lives(running[:5])}); err == nil {
+		if err := all.requireNoRestart(t.Context(), journal.MinioLooked{Lives: lifeOfPods(running[:5])}); err == nil {
 			t.Error("a replica that was not there is none that was looked at")
 		}
 		s.Run(3, miniosim.Pod{Message: "it waits"})
-		if _, err := all.pass(t.Context(), &passNoter{}, ""); err == nil || !strings.Contains(err.Error(), "5 of 6 replicas run") {
+		if _, err := all.runPass(t.Context(), &passRecorder{}, ""); err == nil || !strings.Contains(err.Error(), "5 of 6 replicas run") {
 			t.Errorf("with one that waits: %v", err)
 		}
 	})
@@ -346,7 +346,7 @@ func TestALookThatIsOldCountsNoMore(t *testing.T) {
 		s.moves(0)
 		s.asking(1, func() { s.Silence(3, true) })
 		r := w.Start(w.Config(s.definitions()))
-		w.Pass(maxLookAge + 5*time.Minute)
+		w.Pass(maxCheckAge + 5*time.Minute)
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "ha-minio-3: ask MinIO")
 		s.Silence(3, false)
 		r.End()
@@ -386,7 +386,7 @@ func TestALookThatTakesHoursCounts(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		s := installed(w)
 		s.crowded()
-		s.BeforeAsk(func() { time.Sleep(maxLookAge) })
+		s.BeforeAsk(func() { time.Sleep(maxCheckAge) })
 		s.moves(0)
 		w.RunToEnd(w.Config(s.definitions()))
 		if !slices.Equal(s.took(), both) || w.LastLine() != "ended done" {

@@ -12,17 +12,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Migration are the settings of the migration of standalone MinIO.
+// Migration has the settings for the migration of standalone MinIO.
 type Migration struct {
 	// Stores connects to both sides.
 	Stores minio.Stores
-	// CutOverLimit is how long the switch of a few objects may take while clients cannot write; after three times as
-	// long the Service is switched back.
+	// CutOverLimit is how long the switch may take while clients cannot write, for a few objects. After three times
+	// this limit EKCO switches the Service back.
 	CutOverLimit time.Duration
-	// KeepSource is how long the highly available MinIO must have served before standalone MinIO is deleted.
+	// KeepSource is how long the highly available MinIO must have served before EKCO deletes standalone MinIO.
 	KeepSource time.Duration
-	// AbsentFor is how long standalone MinIO must have been absent before a person may switch without it: it may just
-	// be restarting.
+	// AbsentFor is how long standalone MinIO must be absent before a person may switch without it. Until then it may
+	// just be restarting.
 	AbsentFor time.Duration
 	// CopyBandwidth limits the bytes of content that are copied per second; 0 means no limit.
 	CopyBandwidth int64
@@ -35,11 +35,11 @@ const (
 	DefaultAbsentFor    = 5 * time.Minute
 )
 
-// perObjects is the number of versions for which the switch may take a second longer: all of them are listed on both
+// perObjects is the number of versions for which the switch may take one second longer: EKCO lists all versions on both
 // sides.
 const perObjects = 10_000
 
-// limit is how long the switch may take with that many versions, which took listed to list.
+// limit returns how long the switch may take for this number of versions. listed is how long it took to list them.
 func (m Migration) limit(versions int64, listed time.Duration) time.Duration {
 	return m.CutOverLimit + max(time.Duration(versions/perObjects)*time.Second, listed)
 }
@@ -52,7 +52,7 @@ func (m Migration) limited(options replica.Options) replica.Options {
 	return options
 }
 
-// migrator is what the steps of a migration share.
+// migrator has the clients and settings that all steps of a migration share.
 type migrator struct {
 	Migration
 	api     minio.API
@@ -62,7 +62,7 @@ type migrator struct {
 	listener *listener
 }
 
-// unlimited copies at full speed, for while clients wait.
+// unlimited returns a migrator without the bandwidth limit, for copies while clients wait.
 func (m *migrator) unlimited() *migrator {
 	free := *m
 	free.CopyBandwidth = 0
@@ -71,10 +71,10 @@ func (m *migrator) unlimited() *migrator {
 
 const (
 	prepareTimeout = 30 * time.Minute
-	// copyTimeout bounds an attempt, not the copy: the next attempt continues where the last one stopped.
+	// copyTimeout limits one attempt, not the whole copy: the next attempt continues where the last one stopped.
 	copyTimeout    = 24 * time.Hour
 	catchUpTimeout = 12 * time.Hour
-	// cutOverTimeout includes the copy before clients are cut off.
+	// cutOverTimeout includes the copy that EKCO makes before it cuts clients off.
 	cutOverTimeout = time.Hour
 	servedTimeout  = 30 * time.Second
 )
@@ -89,17 +89,17 @@ func migrating(m *migrator) actions.Definition {
 			doesLookAndDelete,
 		},
 		Steps: map[string]actions.StepDef{
-			journal.StepLookBelowMinio:        {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
-			journal.StepLookBelowAgainMinio:   {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
-			journal.StepCompareMinio:          {Step: compare{m}},
+			journal.StepLookBelowMinio:        {Step: findNested{m.api, m.sourceDrive}, Interruptible: true},
+			journal.StepLookBelowAgainMinio:   {Step: findNested{m.api, m.sourceDrive}, Interruptible: true},
+			journal.StepCompareMinio:          {Step: compareStores{m}},
 			journal.StepCompareAgainMinio:     {Step: compareAgain{m}, Interruptible: true},
 			journal.StepPrepareMinio:          {Step: prepare{m}, Interruptible: true},
-			journal.StepCopyMinio:             {Step: copying{m}, Interruptible: true},
+			journal.StepCopyMinio:             {Step: copyObjects{m}, Interruptible: true},
 			journal.StepCatchUpMinio:          {Step: catchUp{m}, Interruptible: true},
 			journal.StepCutOverMinio:          {Step: cutOver{m}, Interruptible: true, MustFinish: switchIsOpen}, // a stop or cancel switches the Service back at once
-			journal.StepCallOffMinio:          {Step: callOff{m}},
+			journal.StepCallOffMinio:          {Step: undoSwitch{m}},
 			journal.StepAwaitServedMinio:      {Step: awaitServed{migrator: m}},
-			journal.StepDeleteMinioDeployment: {Step: deleteDeployment{m}, Atomic: true, Interruptible: true}, // in plans of earlier EKCOs
+			journal.StepDeleteMinioDeployment: {Step: deleteDeployment{m}, Atomic: true, Interruptible: true}, // only in plans of earlier EKCOs
 			doesLookAndDelete:                 {Step: deleteDeployment{m}, Atomic: true, Interruptible: true},
 			journal.StepDeleteSingleClaim:     {Step: deleteSingleClaim{m}, Atomic: true},
 		},
@@ -133,10 +133,10 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	}
 	plan := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
 	if single.Mounts {
-		plan.Claim = claim.UID // EKCO copies nothing from another claim
+		plan.Claim = claim.UID // EKCO copies no data from another claim
 	}
 	if plan.Version != "" && plan.Version != version {
-		plan.Switched = false // while EKCO was away it may have selected other pods, and been switched again
+		plan.Switched = false // while EKCO was away, another client may have changed the selector and changed it back
 	}
 	if !plan.HandOver {
 		if pod, serves := single.Serving(); serves {
@@ -147,52 +147,52 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	return journal.Plan{Facts: facts, Steps: migrateSteps(plan), Undo: migrateUndo(plan)}, err
 }
 
-// planned returns a step whose kind is its id.
-func planned(id string, timeout time.Duration, domains []string, preflights ...string) journal.PlannedStep {
+// plannedStep returns a step that uses its id also as its kind.
+func plannedStep(id string, timeout time.Duration, domains []string, preflights ...string) journal.PlannedStep {
 	return journal.PlannedStep{ID: id, Does: id, Timeout: journal.Duration(timeout), Domains: domains, Preflights: preflights}
 }
 
-// doesLookAndDelete is the kind of the step that deletes the Deployment after a last check. Plans of earlier EKCOs have
-// a step without the check.
+// doesLookAndDelete is the kind of the step that checks a last time and then deletes the Deployment. In plans of
+// earlier EKCOs that step makes no check.
 const doesLookAndDelete = "look-and-delete"
 
 var storage = []string{journal.DomainStorage}
 
 func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
 	if !plan.HandOver {
-		// Long steps take no domain, so that no other action waits for them.
+		// Long steps lock no domain, so that no other action waits for them.
 		steps = []journal.PlannedStep{
-			planned(journal.StepLookBelowMinio, lookTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNothingNested),
-			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
-			planned(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
-			planned(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
-			// Preflights that hold for what an attempt found come before those that need a new force for each attempt,
-			// which would hide them.
-			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSourceKept, MinioCarriedOver, MinioSuccessor, MinioTries),
+			plannedStep(journal.StepLookBelowMinio, checkTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNothingNested),
+			plannedStep(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
+			plannedStep(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
+			plannedStep(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
+			// Preflights that hold because of an attempt's result come before those that need a new force for each
+			// attempt. Otherwise the latter would hide their reasons.
+			plannedStep(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSourceKept, MinioCarriedOver, MinioSuccessor, MinioTries),
 		}
 	}
-	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
-	// A switch by EKCO says nothing about a Deployment that was created later. Clients may write through connections
-	// from before a switch until the last moment, so the comparison comes last.
+	steps = append(steps, plannedStep(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
+	// A switch by EKCO proves nothing about a Deployment that was created later. Clients may write through old
+	// connections until the last moment, so the comparison comes last.
 	known := plan.Switched && plan.From == plan.Deployment && (plan.Unread || plan.Fingerprint != "" && plan.Target != "")
 	if plan.HandOver && !known {
-		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
+		steps = append(steps, plannedStep(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
-	// The step that deletes the Deployment cannot be cancelled, so a step of its own compares before. It checks again
-	// itself, which may take long. It deletes no storage, since the claim
-	// stays, and so takes no domain. But a plan needs one step that takes the domain.
+	// The step that deletes the Deployment cannot be cancelled, so a separate step compares first. The deletion
+	// compares again, which may take long. It deletes no storage, because the claim stays, so it locks no domain. But a
+	// plan needs one step that locks the domain.
 	last := actions.NoDomains
 	if plan.Claim == "" {
 		last = storage
 	}
 	steps = append(steps,
-		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingNested),
-		planned(journal.StepCompareAgainMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks),
-		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, last, MinioStillServed, MinioNoBypass, MinioNothingLacks),
+		plannedStep(journal.StepLookBelowAgainMinio, checkTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingNested),
+		plannedStep(journal.StepCompareAgainMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks),
+		plannedStep(journal.StepDeleteMinioDeployment, catchUpTimeout, last, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 	)
 	steps[len(steps)-1].Does = doesLookAndDelete
 	if plan.Claim != "" {
-		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
+		steps = append(steps, plannedStep(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
 	}
 	for i := range steps {
 		steps[i].Irreversible = steps[i].ID == journal.StepDeleteMinioDeployment || steps[i].ID == journal.StepDeleteSingleClaim
@@ -203,17 +203,17 @@ func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
 	return steps
 }
 
-// migrateUndo points the Service back to standalone MinIO if a switch left it disabled.
+// migrateUndo points the Service back to standalone MinIO if a switch left the Service disabled.
 func migrateUndo(plan journal.MinioMigratePlan) []journal.PlannedStep {
 	if plan.HandOver {
 		return nil
 	}
-	undo := planned(journal.StepCallOffMinio, pointTimeout, storage)
+	undo := plannedStep(journal.StepCallOffMinio, pointTimeout, storage)
 	undo.Undoes = journal.StepCutOverMinio
 	return []journal.PlannedStep{undo}
 }
 
-// planOf reads the plan's facts.
+// planOf decodes the facts of the plan.
 func planOf(record journal.ActionRecord) (plan journal.MinioMigratePlan, err error) {
 	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
 		return plan, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
@@ -221,7 +221,7 @@ func planOf(record journal.ActionRecord) (plan journal.MinioMigratePlan, err err
 	return plan, nil
 }
 
-// outputOf reads the outputs of a step, the zero value if it has none.
+// outputOf decodes the outputs of a step, or returns the zero value if the step has no outputs.
 func outputOf[V any](record journal.ActionRecord, step string) (left V, err error) {
 	if outputs := record.Steps[step].Outputs; len(outputs) > 0 {
 		if err := json.Unmarshal(outputs, &left); err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// acting are the bucket settings that act automatically, as many as a record has room for: it is mirrored into a
-// ConfigMap, together with those of other actions.
-type acting struct {
+// actingSettings collects the bucket settings that act automatically, such as expiry. Its size is limited, because the
+// record is mirrored into a ConfigMap together with the records of other actions.
+type actingSettings struct {
 	of            map[string]map[string]string
 	size, skipped int
 }
 
-// maxActingBytes is the maximum size in bytes of these settings.
-const maxActingBytes = 64 << 10
+// maxActingSettingsBytes is the maximum size in bytes of all these settings.
+const maxActingSettingsBytes = 64 << 10
 
-// add keeps the settings of a bucket, all of them or none.
-func (a *acting) add(bucket string, settings s3.Settings) {
+// add stores either all settings of a bucket or, if there is no room, no setting of it.
+func (a *actingSettings) add(bucket string, settings s3.Settings) {
 	of := map[string]string{}
 	for name, value := range replica.ActingOf(settings) {
 		of[string(name)] = value
@@ -30,25 +30,25 @@ func (a *acting) add(bucket string, settings s3.Settings) {
 	if len(of) == 0 {
 		return
 	}
-	size := sizeOf(map[string]map[string]string{bucket: of})
-	if a.size+size > maxActingBytes {
+	size := settingsSize(map[string]map[string]string{bucket: of})
+	if a.size+size > maxActingSettingsBytes {
 		a.skipped++
 		return
 	}
 	a.of[bucket], a.size = of, a.size+size
 }
 
-// sizeOf returns their size in a record, where each quote and bracket is escaped.
-func sizeOf(of map[string]map[string]string) int {
+// settingsSize returns the size of the settings in a record, which escapes each quote and bracket.
+func settingsSize(of map[string]map[string]string) int {
 	text, err := json.Marshal(of)
 	if err != nil {
-		return maxActingBytes + 1
+		return maxActingSettingsBytes + 1
 	}
 	return len(text)
 }
 
-// setByHand returns the part of a message that names the settings that a switch without standalone MinIO does not set. A
-// record without an acting list, even an empty one, is of an EKCO that did not keep them.
+// setByHand returns the part of a message that names the settings that a person must set after a switch without
+// standalone MinIO. A record without an acting list comes from an EKCO that did not record the settings.
 func setByHand(caught journal.MinioCaughtUp) string {
 	const settings = ", you must set lifecycle, notification, quota, default retention and suspended versioning"
 	switch {
@@ -60,8 +60,9 @@ func setByHand(caught journal.MinioCaughtUp) string {
 	return fmt.Sprintf("%s of %s on ha-minio by hand, since they are too long to record", settings, words.Count(caught.Untold, "bucket"))
 }
 
-// settleUnread is [attempt.settle] without standalone MinIO: it sets what that had when both sides were last the same.
-func (a *attempt) settleUnread(ctx context.Context) error {
+// applyRecordedSettings is [attempt.applyActingSettings] for a switch without standalone MinIO: it sets the settings
+// that both sides had when they were last the same.
+func (a *attempt) applyRecordedSettings(ctx context.Context) error {
 	caught, err := outputOf[journal.MinioCaughtUp](a.step.Action, journal.StepCatchUpMinio)
 	if err != nil {
 		return err
@@ -79,12 +80,12 @@ func (a *attempt) settleUnread(ctx context.Context) error {
 	}
 	defer target.Close()
 	target.service.expect(journal.MinioServiceDisabled, a.state.Away)
-	if err := a.switches(ctx); err != nil {
+	if err := a.recordSwitch(ctx); err != nil {
 		return err
 	}
 	warnings, err := replica.SettleAs(ctx, target, buckets)
 	if err != nil {
 		return err
 	}
-	return a.mayLoseLast(warnings)
+	return a.requireAllReleased(warnings)
 }

@@ -21,13 +21,13 @@ type attempt struct {
 	*migrator
 	step  actions.StepContext
 	state journal.MinioCutOver
-	// away is set once the Service selected no pods in this attempt.
-	away bool
-	// versions is the number of versions at the last pass while clients could write, listed how long it takes to list
-	// them.
+	// selectedNoPods is true once the Service selected no pods in this attempt.
+	selectedNoPods bool
+	// versions is the number of versions in the last pass while clients could write. listed is how long it takes to
+	// list them.
 	versions int64
 	listed   time.Duration
-	// lost is what the last pass could not carry over.
+	// lost lists the data that the last pass could not copy.
 	lost loss
 }
 
@@ -48,21 +48,23 @@ func (a *attempt) outputs() (json.RawMessage, error) {
 func (a *attempt) note(ctx context.Context) error { return a.step.Note(ctx, a.state) }
 
 var (
-	// errInterrupted ends an attempt that had recorded its beginning, and did not begin or was already undone.
+	// errInterrupted ends an attempt that was recorded as begun, but had not disabled the Service or was already
+	// undone.
 	errInterrupted = errors.New("the switch was interrupted")
-	// errElsewhere ends an attempt when the Service selects the highly available MinIO, which may not have all data.
+	// errElsewhere ends an attempt if the Service selects the highly available MinIO, which may lack some data.
 	errElsewhere = errors.New("another Kubernetes client made Service minio select ha-minio")
-	// errTouched ends an attempt when that may have been so for a while.
+	// errTouched ends an attempt if the Service may have selected other pods for a while.
 	errTouched = errors.New("another Kubernetes client changed the selector of Service minio")
 )
 
-// caught is forward with a panic as its error, so that the Service is switched back then, too.
-func (a *attempt) caught(ctx context.Context) (err error) {
+// forwardCatchingPanic runs forward and turns a panic into an error, so that the Service is switched back after a
+// panic, too.
+func (a *attempt) forwardCatchingPanic(ctx context.Context) (err error) {
 	defer actions.Catch(a.step.Log, "the switch", &err)
 	return a.forward(ctx)
 }
 
-// forward makes the switch, or continues one that was interrupted.
+// forward makes the switch, or continues an interrupted switch.
 func (a *attempt) forward(ctx context.Context) error {
 	leads, version, err := a.api.Leads(ctx)
 	if err != nil {
@@ -73,7 +75,7 @@ func (a *attempt) forward(ctx context.Context) error {
 	case err != nil:
 		return err
 	case switched:
-		return errors.Join(a.versioned(ctx), a.endServed(ctx))
+		return errors.Join(a.recordVersion(ctx), a.endServed(ctx))
 	case leads == journal.MinioServiceHA:
 		return errElsewhere
 	case leads == journal.MinioServiceDisabled && a.state.Disabled:
@@ -87,10 +89,10 @@ func (a *attempt) forward(ctx context.Context) error {
 			return err
 		}
 	}
-	// The time of an interrupted attempt counts, too: clients have been waiting since then.
-	ctx, cancel := context.WithTimeout(ctx, a.bound()-time.Since(a.state.DisabledAt))
+	// The limit includes the time since an interrupted attempt began: clients have been waiting since then.
+	ctx, cancel := context.WithTimeout(ctx, a.maxOutage()-time.Since(a.state.DisabledAt))
 	defer cancel()
-	// From here on a check counts only as long as nobody changes the Service.
+	// From here on, a check is valid only as long as no other client changes the Service.
 	leads, version, err = a.api.Leads(ctx)
 	switch {
 	case err != nil:
@@ -100,8 +102,8 @@ func (a *attempt) forward(ctx context.Context) error {
 	case a.state.Away != "" && version != a.state.Away:
 		return errTouched
 	}
-	a.away, a.state.Away = true, version
-	if err := a.disabled(ctx); err != nil {
+	a.selectedNoPods, a.state.Away = true, version
+	if err := a.finishWhileDisabled(ctx); err != nil {
 		return err
 	}
 	if a.state.Version, err = a.api.Switch(ctx, version); err != nil {
@@ -110,25 +112,25 @@ func (a *attempt) forward(ctx context.Context) error {
 	return a.endServed(ctx)
 }
 
-// bound is how long the Service may select no pods, over all attempts together.
-func (a *attempt) bound() time.Duration { return limitFactor * a.limit(a.versions, a.listed) }
+// maxOutage returns how long the Service may select no pods, including earlier runs of this attempt.
+func (a *attempt) maxOutage() time.Duration { return limitFactor * a.limit(a.versions, a.listed) }
 
-// outageError says that the Service selected no pods for too long, or too often, to continue. It counts as a failed
-// attempt.
+// outageError reports that EKCO must not continue because the Service selected no pods for too long, or EKCO was
+// already interrupted twice. This counts as a failed attempt.
 type outageError struct{ since time.Time }
 
 func (e outageError) Error() string {
 	return "the switch was interrupted while Service minio selected no pods, since " + words.Stamp(e.since)
 }
 
-// resume records that an attempt continues that was interrupted while the Service selected no pods. It does so only
-// once: a fault that kills EKCO each time would keep clients out for good.
+// resume records that EKCO continues an attempt that was interrupted while the Service selected no pods. It allows this
+// only once: a fault that always kills EKCO would otherwise keep clients out forever.
 func (a *attempt) resume(ctx context.Context, version string) error {
-	a.away = true
-	if a.touched(ctx, journal.MinioServiceDisabled, version) {
+	a.selectedNoPods = true
+	if a.isServiceTouched(ctx, journal.MinioServiceDisabled, version) {
 		return errTouched
 	}
-	if a.state.Resumed || !within(a.state.DisabledAt, a.bound()) {
+	if a.state.Resumed || !happenedWithin(a.state.DisabledAt, a.maxOutage()) {
 		return outageError{a.state.DisabledAt}
 	}
 	a.state.Resumed = true
@@ -141,11 +143,11 @@ func (a *attempt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.unsettled(ctx); err != nil {
+	if err := a.removeOwnSettings(ctx); err != nil {
 		return err
 	}
 	if !obstacle.unreadable {
-		if err := a.before(ctx); err != nil {
+		if err := a.copyWhileServing(ctx); err != nil {
 			return err
 		}
 	}
@@ -159,7 +161,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	if err := a.note(ctx); err != nil {
 		return err
 	}
-	// The last copy may have taken an hour: cause no outage if the migration was cancelled or paused in between.
+	// The last copy may have taken an hour, so check for a cancel or a pause before clients lose MinIO.
 	if err := a.step.CheckAgain(ctx); err != nil {
 		return err
 	}
@@ -171,7 +173,8 @@ func (a *attempt) begin(ctx context.Context) error {
 	return err
 }
 
-// unchangedVersion returns the resource version of the Service, which must have selected standalone MinIO all the time.
+// unchangedVersion returns the resource version of the Service, or an error if the Service may have selected other pods
+// than standalone MinIO in between.
 func (a *attempt) unchangedVersion(ctx context.Context) (version string, err error) {
 	known, err := lastSourceVersion(a.step.Action)
 	if err != nil {
@@ -189,8 +192,8 @@ func (a *attempt) unchangedVersion(ctx context.Context) (version string, err err
 	return version, nil
 }
 
-// mayBegin repeats the checks of the preflights. A force counts for one cause, and for this attempt only, even if it
-// does not need it.
+// mayBegin repeats the checks of the preflights. A force is valid for one cause and for this attempt only, even if the
+// attempt does not need it.
 func (a *attempt) mayBegin(ctx context.Context) (obstacle, error) {
 	if bypass := a.noBypass(ctx, a.step.Action); bypass.Kind != actions.VerdictPass {
 		return obstacle{}, errors.New(bypass.Reason)
@@ -213,8 +216,8 @@ func (a *attempt) mayBegin(ctx context.Context) (obstacle, error) {
 	return obstacle, a.note(ctx)
 }
 
-// before does what can be done while clients still write.
-func (a *attempt) before(ctx context.Context) error {
+// copyWhileServing copies and checks everything that is possible while clients still write.
+func (a *attempt) copyWhileServing(ctx context.Context) error {
 	both, err := a.open(ctx, a.step.Action)
 	if err != nil {
 		return err
@@ -223,11 +226,11 @@ func (a *attempt) before(ctx context.Context) error {
 	var lost loss
 	var result replica.Result
 	var took time.Duration
-	err = watched(ctx, func(ctx context.Context) (err error) {
+	err = runWatched(ctx, func(ctx context.Context) (err error) {
 		if lost, result, took, err = (catchUp{a.migrator}).round(ctx, both, a.step); err != nil {
 			return err
 		}
-		refused, err := both.rehearse(ctx, &acting{of: map[string]map[string]string{}})
+		refused, err := both.rehearse(ctx, &actingSettings{of: map[string]map[string]string{}})
 		lost.settings = append(lost.settings, refused...)
 		return err
 	}, both.watchService(), watchPolicy(a.step))
@@ -238,19 +241,19 @@ func (a *attempt) before(ctx context.Context) error {
 		return errors.New(fast)
 	}
 	a.versions = result.Seen
-	// Versions that a person released may be refused only by the last pass, so they are not among these.
+	// Keep versions that a person released: only the last pass may refuse them, so this pass need not list them.
 	if was := a.state.Uncarried; len(lost.names()) == 0 && !released(was, was, a.step.Action, MinioCarriedOver) {
 		a.state.Uncarried = journal.MinioFound{}
 	}
-	if err := a.mayLose(lost); err != nil {
+	if err := a.requireReleased(lost); err != nil {
 		return err
 	}
 	return a.setAside(ctx, both, result.Kept, lost.kept)
 }
 
-// mayLose returns an error unless a person released everything that cannot be carried over: it would be deleted with
-// standalone MinIO.
-func (a *attempt) mayLose(lost loss) error {
+// requireReleased returns an error unless a person released all data that cannot be copied: EKCO would delete that data
+// with standalone MinIO.
+func (a *attempt) requireReleased(lost loss) error {
 	names := lost.names()
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -262,16 +265,16 @@ func (a *attempt) mayLose(lost loss) error {
 	return &actions.UnfinishedError{Left: uncarriedText(found, a.step.Action), Waits: true}
 }
 
-// disabled does what must be done while no client can write: it cuts off the remaining connections, and copies and
-// verifies the last writes.
-func (a *attempt) disabled(ctx context.Context) error {
-	if err := a.list(ctx); err != nil {
+// finishWhileDisabled runs while no client can write: it cuts off the remaining connections, then copies and verifies
+// the last writes.
+func (a *attempt) finishWhileDisabled(ctx context.Context) error {
+	if err := a.recordServingPods(ctx); err != nil {
 		return err
 	}
 	if a.state.Forced != "" {
-		return a.asIs(ctx)
+		return a.copyWithoutReplacement(ctx)
 	}
-	a.listener.catchUp(ctx) // events that the old pod has not reported before it ends are lost
+	a.listener.catchUp(ctx) // events that the old pod does not send before it ends are lost
 	pod, err := a.replace(ctx)
 	if err != nil {
 		return err
@@ -282,17 +285,18 @@ func (a *attempt) disabled(ctx context.Context) error {
 	}
 	defer both.close()
 	both = both.disabled(a.state.Away)
-	if err := a.same(ctx, both); err != nil {
+	if err := a.copyAndVerify(ctx, both); err != nil {
 		return err
 	}
 	if err := a.stillServes(ctx, pod); err != nil {
 		return err
 	}
-	return a.settle(ctx, both)
+	return a.applyActingSettings(ctx, both)
 }
 
-// list records the pods that clients may be connected to: those that exist once the Service selects no pods.
-func (a *attempt) list(ctx context.Context) error {
+// recordServingPods records the pods that existed when the Service began to select no pods: clients may still be
+// connected to them.
+func (a *attempt) recordServingPods(ctx context.Context) error {
 	if a.state.Listed {
 		return nil
 	}
@@ -310,27 +314,28 @@ func (a *attempt) list(ctx context.Context) error {
 	return a.note(ctx)
 }
 
-// asIs copies what the serving pod has, if there is one: a person forced the switch although no other pod can replace
-// it.
-func (a *attempt) asIs(ctx context.Context) error {
+// copyWithoutReplacement copies the data of the serving pod, if there is one. It runs if a person forced the switch
+// although no other pod can replace that pod.
+func (a *attempt) copyWithoutReplacement(ctx context.Context) error {
 	a.state.Unread = true
 	both, err := a.open(ctx, a.step.Action)
 	if errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) {
-		return a.settleUnread(ctx)
+		return a.applyRecordedSettings(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	defer both.close()
 	both = both.disabled(a.state.Away)
-	if _, _, err := a.last(ctx, both); err != nil {
+	if _, _, err := a.copyLastWrites(ctx, both); err != nil {
 		return err
 	}
-	return a.settle(ctx, both)
+	return a.applyActingSettings(ctx, both)
 }
 
-// versioned records the resource version of the Service after the switch if the answer to that request was lost.
-func (a *attempt) versioned(ctx context.Context) error {
+// recordVersion records the resource version of the Service after the switch, if EKCO did not get the answer to the
+// switch request.
+func (a *attempt) recordVersion(ctx context.Context) error {
 	if a.state.Version != "" {
 		return nil
 	}
@@ -341,7 +346,8 @@ func (a *attempt) versioned(ctx context.Context) error {
 	return err
 }
 
-// endServed ends the pods that clients may still be connected to, if none was replaced before the switch.
+// endServed deletes the pods to which clients may still be connected, if the attempt did not replace them before the
+// switch.
 func (a *attempt) endServed(ctx context.Context) error {
 	if a.state.Forced == "" {
 		return nil
@@ -356,14 +362,14 @@ func (a *attempt) endServed(ctx context.Context) error {
 	return err
 }
 
-// last copies the last writes, and accounts for what it could not copy.
-func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
+// copyLastWrites copies the last writes, and lists the data that it could not copy.
+func (a *attempt) copyLastWrites(ctx context.Context, both sides) (loss, replica.Result, error) {
 	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
 	if a.lost = lost; err == nil {
 		a.state.Fingerprint, err = both.fingerprint(ctx, result.Fingerprint)
 	}
 	if err == nil {
-		err = a.mayLose(lost)
+		err = a.requireReleased(lost)
 	}
 	if err == nil {
 		err = a.setAside(ctx, both, result.Kept, lost.kept)
@@ -371,18 +377,18 @@ func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, e
 	return lost, result, err
 }
 
-// same copies the last writes, and verifies that both sides are the same.
-func (a *attempt) same(ctx context.Context, both sides) error {
-	lost, result, err := a.last(ctx, both)
+// copyAndVerify copies the last writes, and verifies that both sides have the same data.
+func (a *attempt) copyAndVerify(ctx context.Context, both sides) error {
+	lost, result, err := a.copyLastWrites(ctx, both)
 	if err != nil {
 		return err
 	}
-	// Only this pass has changed anything since it began.
+	// Nothing but this pass has changed data since the pass began.
 	report, err := replica.CompareAfter(ctx, both.source, both.target, result, comparing(a.step, 0, result.Seen))
 	if err != nil {
 		return err
 	}
-	differ := suspectsOf(report, lost)
+	differ := namedDifferences(report, lost)
 	if len(differ) == 0 {
 		return nil
 	}
@@ -394,29 +400,29 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	return fmt.Errorf("%d objects or settings differ although no client can write: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
 }
 
-// switches records that the switch comes next, also for an EKCO on another node: it would otherwise not know that EKCO
+// recordSwitch records that the switch comes next, before it happens: an EKCO on another node must know that this EKCO
 // switched.
-func (a *attempt) switches(ctx context.Context) error {
+func (a *attempt) recordSwitch(ctx context.Context) error {
 	a.state.Switches, a.state.Settled = true, true
 	return a.step.NoteAhead(ctx, a.state)
 }
 
-// settle records that the switch comes next, and sets what acts automatically.
-func (a *attempt) settle(ctx context.Context, both sides) error {
-	if err := a.switches(ctx); err != nil {
+// applyActingSettings records that the switch comes next, and then copies the settings that act automatically.
+func (a *attempt) applyActingSettings(ctx context.Context, both sides) error {
+	if err := a.recordSwitch(ctx); err != nil {
 		return err
 	}
 	warnings, err := replica.Settle(ctx, both.source, both.target)
 	if err != nil {
 		return err
 	}
-	return a.mayLoseLast(warnings)
+	return a.requireAllReleased(warnings)
 }
 
-// mayLoseLast is mayLose of everything that the switch loses, including the settings that are set last: a person
-// releases one list.
-func (a *attempt) mayLoseLast(warnings []replica.Warning) error {
+// requireAllReleased is requireReleased for everything that the switch loses, including the settings that are set last:
+// a person releases one list only.
+func (a *attempt) requireAllReleased(warnings []replica.Warning) error {
 	lost := a.lost
 	lost.settings = slices.Concat(lost.settings, warnings)
-	return a.mayLose(lost)
+	return a.requireReleased(lost)
 }

@@ -13,35 +13,35 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// back points the Service back to standalone MinIO, whatever ended the attempt, and also when EKCO is stopping; unless
-// EKCO already pointed it to the highly available one.
+// back points the Service back to standalone MinIO after any failure, and also when EKCO is stopping. It does not do so
+// if EKCO already made the Service select the highly available MinIO.
 func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
-	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
+	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isSelectedElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout)
 	defer cancel()
-	leads, err := a.point(ctx)
+	leads, err := a.pointBackUntilDone(ctx)
 	defer a.changed()
 	switch {
 	case err != nil:
 		return nil, a.unfinished(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
 	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
-		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
+		if err := errors.Join(a.recordVersion(ctx), a.endServed(ctx)); err != nil {
 			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to standalone MinIO: %v", err), true)
 		}
 		return a.outputs()
 	}
 	if !interrupted {
 		a.state.FailedAt, a.state.Error = time.Now().UTC(), cause.Error()
-		if a.away {
+		if a.selectedNoPods {
 			a.state.Tries++
 		}
 	}
 	a.noteBack(ctx)
-	a.takenBack(ctx)
-	return nil, a.unfinished(cause.Error()+"; "+selectsText(leads), interrupted || !a.away)
+	a.recordUndone(ctx)
+	return nil, a.unfinished(cause.Error()+"; "+selectsText(leads), interrupted || !a.selectedNoPods)
 }
 
-// selectsText says what the Service selects.
+// selectsText returns a message part that describes what the Service selects.
 func selectsText(service journal.MinioService) string {
 	switch service {
 	case "":
@@ -52,38 +52,39 @@ func selectsText(service journal.MinioService) string {
 	return "Service minio selects " + string(service)
 }
 
-// unfinished records the state of the attempt. It counts as failed only if the Service selected no pods during it.
+// unfinished returns an error with the state of the attempt. The attempt counts as failed only if the Service selected
+// no pods during it.
 func (a *attempt) unfinished(left string, waits bool) error {
 	outputs, err := json.Marshal(a.state)
 	return errors.Join(err, &actions.UnfinishedError{Left: left, Waits: waits, Outputs: outputs})
 }
 
-// takenBack records what ended with the attempt, and what it saw: an EKCO that stops records no failure, and one that
-// is killed has no other chance.
-func (a *attempt) takenBack(ctx context.Context) {
+// recordUndone records the end and the results of the attempt. It records them here because an EKCO that stops records
+// no failure, and an EKCO that is killed cannot record anything later.
+func (a *attempt) recordUndone(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
 	if err := a.note(ctx); err != nil {
 		a.step.Log.Warn("cannot record yet that the switch was undone", "error", err)
 	}
-	if err := a.unsettled(ctx); err != nil {
+	if err := a.removeOwnSettings(ctx); err != nil {
 		a.step.Log.Warn("bucket settings on ha-minio that act automatically are still set; the next attempt removes them", "error", err)
 	}
 }
 
-// point points a Service that selects no pods to standalone MinIO, and returns what it selects then. It retries until
-// the time is over.
-func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err error) {
+// pointBackUntilDone makes a Service that selects no pods select standalone MinIO again, and returns what the Service
+// selects then. It retries until the deadline of ctx.
+func (a *attempt) pointBackUntilDone(ctx context.Context) (leads journal.MinioService, err error) {
 	for known := false; ; {
 		var version string
 		leads, version, err = a.api.Leads(ctx)
-		if err == nil && !known { // from here on EKCO may change it
-			known, a.state.Touched = true, a.state.Touched || a.touched(ctx, leads, version)
+		if err == nil && !known { // later changes may be by EKCO itself
+			known, a.state.Touched = true, a.state.Touched || a.isServiceTouched(ctx, leads, version)
 		}
 		if err == nil && (leads != journal.MinioServiceDisabled || !a.state.Disabled) {
-			return leads, nil // or another client disabled it
+			return leads, nil // another client may also have disabled the Service
 		}
 		if err == nil {
-			a.noteGivenUp(ctx)
+			a.recordGivenUp(ctx)
 			if leads, err = a.pointBack(ctx); err == nil {
 				return leads, nil
 			}
@@ -96,26 +97,26 @@ func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err er
 	}
 }
 
-// touched reports whether another client changed the Service since EKCO disabled it, or may have: EKCO was away for
-// long, and does not know which version it had.
-func (a *attempt) touched(ctx context.Context, leads journal.MinioService, version string) bool {
+// isServiceTouched reports whether another client changed the Service, or may have changed it, since EKCO disabled it.
+// It also returns true if EKCO was away for long and does not know the version of the Service.
+func (a *attempt) isServiceTouched(ctx context.Context, leads journal.MinioService, version string) bool {
 	switch {
 	case !a.state.Disabled, leads == journal.MinioServiceInstaller:
-		return false // clients have no MinIO then, too
+		return false // clients have no MinIO in this case either
 	case leads == journal.MinioServiceDisabled && a.state.Away == "":
-		return !within(a.state.DisabledAt, a.bound())
+		return !happenedWithin(a.state.DisabledAt, a.maxOutage())
 	case leads == journal.MinioServiceDisabled:
 		return version != a.state.Away
-	case leads == journal.MinioServiceSingle: // or EKCO was killed right before it disabled the Service, or pointed it back
-		return version != a.state.Back && !a.ours(ctx, version)
+	case leads == journal.MinioServiceSingle: // EKCO may also have been killed right before it disabled the Service, or after it pointed the Service back
+		return version != a.state.Back && !a.isOwnChange(ctx, version)
 	}
 	switched, err := a.switched(ctx, a.state, leads, version)
 	return !switched || err != nil
 }
 
-// noteGivenUp records that the switch is not made, before the Service is pointed back: if it selects the highly available
-// MinIO later, EKCO did not do that. It is pointed back even if that cannot be recorded, as clients wait.
-func (a *attempt) noteGivenUp(ctx context.Context) {
+// recordGivenUp records that EKCO will not switch, before EKCO points the Service back: if the Service selects the
+// highly available MinIO later, another client did that. If recording fails, EKCO continues, because clients wait.
+func (a *attempt) recordGivenUp(ctx context.Context) {
 	if !a.state.Switches {
 		return
 	}
@@ -125,14 +126,14 @@ func (a *attempt) noteGivenUp(ctx context.Context) {
 	}
 }
 
-// ours reports whether EKCO knows that no other client has changed the selector of the Service.
-func (m *migrator) ours(ctx context.Context, version string) bool {
+// isOwnChange reports whether EKCO knows that no other client has changed the selector of the Service.
+func (m *migrator) isOwnChange(ctx context.Context, version string) bool {
 	is, err := m.api.Ours(ctx, version)
 	return err == nil && is
 }
 
-// pointBack points a Service that selects no pods to standalone MinIO, or, if that is gone, to the highly available
-// one. It reads as little as possible: a read that fails keeps clients out.
+// pointBack makes a Service that selects no pods select standalone MinIO, or the highly available MinIO if the
+// Deployment is gone. It reads as little as possible, because each failed read keeps clients out.
 func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err error) {
 	deployment, err := m.api.Deployment(ctx)
 	if err != nil {
@@ -144,29 +145,31 @@ func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err 
 	return to, m.api.Point(ctx, to)
 }
 
-// pointOn is pointBack unless the switch was made: what clients wrote since then is not on standalone MinIO.
-func (m *migrator) pointOn(ctx context.Context, record journal.ActionRecord) (to journal.MinioService, err error) {
+// pointAfterAttempt is pointBack, except after a finished switch: standalone MinIO lacks the data that clients wrote
+// since then.
+func (m *migrator) pointAfterAttempt(ctx context.Context, record journal.ActionRecord) (to journal.MinioService, err error) {
 	if record.Steps[journal.StepCutOverMinio].Done() {
 		return journal.MinioServiceHA, m.api.Point(ctx, journal.MinioServiceHA)
 	}
 	return m.pointBack(ctx)
 }
 
-// unsettled removes what a failed switch left on the target: these settings would expire copies and send notifications
-// about them.
-func (a *attempt) unsettled(ctx context.Context) error {
+// removeOwnSettings removes the settings that a failed switch left on the target. They would expire copies and send
+// notifications about copies.
+func (a *attempt) removeOwnSettings(ctx context.Context) error {
 	if !a.state.Settled {
 		return nil
 	}
-	if err := a.unsettle(ctx); err != nil {
+	if err := a.removeActingSettings(ctx); err != nil {
 		return err
 	}
 	a.state.Settled = false
 	return nil
 }
 
-// unsettle removes settings that act automatically from the target, also those of an earlier migration.
-func (m *migrator) unsettle(ctx context.Context) error {
+// removeActingSettings removes all settings that act automatically from the target, including settings that an earlier
+// migration left.
+func (m *migrator) removeActingSettings(ctx context.Context) error {
 	target, err := m.target(ctx)
 	if err != nil {
 		return err
@@ -181,7 +184,7 @@ func (m *migrator) unsettle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for name, idle := range idle {
+		for name, idle := range idleSettings {
 			if have[name] == "" || name == s3.ObjectLock && !strings.Contains(have[name], "<Rule>") {
 				continue
 			}
@@ -193,34 +196,34 @@ func (m *migrator) unsettle(ctx context.Context) error {
 	return nil
 }
 
-// idle are values with which these settings do nothing. The next pass corrects suspended versioning.
-var idle = map[s3.SettingName]string{
+// idleSettings has values that disable these settings. The next pass corrects suspended versioning.
+var idleSettings = map[s3.SettingName]string{
 	s3.Lifecycle: "", s3.Notification: "", s3.Quota: "",
 	s3.ObjectLock: `<ObjectLockConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`,
 }
 
-// callOff points a Service that an attempt left disabled to standalone MinIO.
-type callOff struct{ *migrator }
+// undoSwitch points a Service that an attempt left disabled to standalone MinIO.
+type undoSwitch struct{ *migrator }
 
-// Prove reports a failed read as not done: an error would count as a failure, and after too many of those clients would
-// stay cut off.
-func (s callOff) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
+// Prove reports a failed read as not done. If it returned an error, that would count as a failure, and after too many
+// failures clients would stay cut off.
+func (s undoSwitch) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
 	leads, _, err := s.api.Leads(ctx)
 	if err != nil {
-		return actions.Proof{Missing: err.Error()}, nil //nolint:nilerr // it is what is missing
+		return actions.Proof{Missing: err.Error()}, nil //nolint:nilerr // the error is the reason why the step is not done
 	}
 	return actions.Proof{Done: leads != journal.MinioServiceDisabled, Missing: "Service minio selects no pods"}, nil
 }
 
-// Do is retried for as long as it takes: nothing else would point the Service to a MinIO.
-func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+// Do is retried without a limit, because nothing else would make the Service select a MinIO.
+func (s undoSwitch) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	leads, _, err := s.api.Leads(ctx)
 	defer s.changed()
 	if err != nil {
 		return nil, &actions.UnfinishedError{Left: "EKCO cannot tell what Service minio selects: " + err.Error(), Waits: true}
 	}
 	if leads == journal.MinioServiceDisabled {
-		if leads, err = s.pointOn(ctx, step.Action); err != nil {
+		if leads, err = s.pointAfterAttempt(ctx, step.Action); err != nil {
 			return nil, &actions.UnfinishedError{Left: "clients have no MinIO: Service minio selects no pods and cannot be updated yet: " + err.Error(), Waits: true}
 		}
 	}
@@ -228,7 +231,7 @@ func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil || !cut.Settled || leads == journal.MinioServiceHA {
 		return nil, err
 	}
-	if err := s.unsettle(ctx); err != nil {
+	if err := s.removeActingSettings(ctx); err != nil {
 		step.Log.Warn("bucket settings on ha-minio that act automatically are still set; the next migration removes them", "error", err)
 	}
 	return nil, nil

@@ -146,7 +146,7 @@ func TestACallOffGoesToWhatIsThere(t *testing.T) {
 			if !deployed {
 				b.Remove(minio.DeploymentRef(miniosim.Namespace))
 			}
-			if _, err := (callOff{m}).Do(w.T.Context(), actions.StepContext{}); err != nil || b.ServiceLeads() != want {
+			if _, err := (undoSwitch{m}).Do(w.T.Context(), actions.StepContext{}); err != nil || b.ServiceLeads() != want {
 				t.Errorf("it leads to %q, want %q: %v", b.ServiceLeads(), want, err)
 			}
 		})
@@ -164,7 +164,7 @@ func TestAWayBackReadsNoMoreThanItMust(t *testing.T) {
 			if _, err := m.api.Single(w.T.Context()); err == nil {
 				t.Fatalf("%s is not forbidden", verb)
 			}
-			if _, err := (callOff{m}).Do(w.T.Context(), actions.StepContext{}); err != nil || b.ServiceLeads() != "minio" {
+			if _, err := (undoSwitch{m}).Do(w.T.Context(), actions.StepContext{}); err != nil || b.ServiceLeads() != "minio" {
 				t.Errorf("without %q it leads to %q: %v", verb, b.ServiceLeads(), err)
 			}
 		})

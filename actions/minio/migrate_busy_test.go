@@ -66,11 +66,11 @@ func TestMoreChangesThanCanBeToldApartHoldIt(t *testing.T) {
 	for i := range replica.MaxDifferences {
 		report.Differences = append(report.Differences, replica.Difference{Name: fmt.Sprint(i)})
 	}
-	one := suspectsOf(report, loss{})
-	if len(one) != replica.MaxDifferences+1 || !one.unclear() {
-		t.Errorf("%d are suspected, of which not all are known: %t", len(one), one.unclear())
+	one := namedDifferences(report, loss{})
+	if len(one) != replica.MaxDifferences+1 || !one.hasUnnamed() {
+		t.Errorf("%d are suspected, of which not all are known: %t", len(one), one.hasUnnamed())
 	}
-	if stays := (suspects{many: "differ"}).stay(suspects{many: "differ"}); len(stays) != 0 {
+	if stays := (differencesByName{unnamedDifferences: "differ"}).remaining(differencesByName{unnamedDifferences: "differ"}); len(stays) != 0 {
 		t.Errorf("%v is said to stay", stays)
 	}
 	_, err := catchUp{}.unfinished(journal.MinioCaughtUp{Versions: 20_000, Listed: journal.Duration(time.Minute)})
@@ -136,7 +136,7 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 						t.Fatalf("the Service leads to %q: %s", b.ServiceLeads(), b.LastLine())
 					}
 					if !known.Switched {
-						known = journal.MinioMigrate{Ours: time.Now(), Source: "store-1"}
+						known = journal.MinioMigrate{Ours: time.Now(), Source: "store-1", Target: "target-1"}
 					}
 					b.Pass(5 * time.Minute)
 					b.anew()

@@ -14,11 +14,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxRounds is the maximum number of passes of an attempt to catch up.
+// maxRounds is the maximum number of passes in one attempt to catch up.
 const maxRounds = 10
 
-// catchUp copies changes until a pass is short enough for the switch, and compares everything on both sides. Its proof
-// is the time at which both were the same.
+// catchUp copies changes until a pass is short enough for the switch, and compares all data on both sides. The recorded
+// time of an equal comparison is its proof.
 type catchUp struct{ *migrator }
 
 func (s catchUp) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -36,16 +36,16 @@ func (s catchUp) Do(ctx context.Context, step actions.StepContext) (outputs json
 		return nil, err
 	}
 	defer both.close()
-	err = watched(ctx, func(ctx context.Context) (err error) {
-		outputs, err = s.until(ctx, both, step)
+	err = runWatched(ctx, func(ctx context.Context) (err error) {
+		outputs, err = s.copyUntilSame(ctx, both, step)
 		return err
 	}, both.watchService(), watchPolicy(step))
-	return outputs, waiting(err)
+	return outputs, asWait(err)
 }
 
-// until makes rounds until both sides are the same.
-func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext) (json.RawMessage, error) {
-	var known suspects
+// copyUntilSame repeats passes until both sides have the same data.
+func (s catchUp) copyUntilSame(ctx context.Context, both sides, step actions.StepContext) (json.RawMessage, error) {
+	var known differencesByName
 	found := journal.MinioCaughtUp{}
 	for range maxRounds {
 		lost, result, took, err := s.round(ctx, both, step)
@@ -60,8 +60,8 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 		if err != nil {
 			return nil, err
 		}
-		now := suspectsOf(report, lost)
-		if stays := known.stay(now); len(stays) > 0 {
+		now := namedDifferences(report, lost)
+		if stays := known.remaining(now); len(stays) > 0 {
 			return nil, fmt.Errorf("standalone MinIO and ha-minio still differ after another copy, although clients changed nothing: %s", strings.Join(stays, ", "))
 		}
 		found.Versions, found.Listed = result.Seen, journal.Duration(report.Listed)
@@ -71,15 +71,15 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 			continue
 		}
 		found.TooFastSince = time.Time{}
-		if len(now) == 0 || known != nil && !known.unclear() && !now.unclear() {
-			return s.verified(ctx, both, found, report, lost)
+		if len(now) == 0 || known != nil && !known.hasUnnamed() && !now.hasUnnamed() {
+			return s.complete(ctx, both, found, report, lost)
 		}
 		known = now
 	}
 	return s.unfinished(found)
 }
 
-// unfinished returns why EKCO could not catch up.
+// unfinished returns an error with the reason why EKCO could not catch up.
 func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
 		found.TooFast = fmt.Sprintf("standalone MinIO changes faster than EKCO can compare it: in each of %d comparisons more than %d of %d versions differed; the last one took %s",
@@ -90,7 +90,7 @@ func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) 
 	return nil, errors.Join(err, &actions.UnfinishedError{Left: found.TooFast, Waits: true, Outputs: outputs})
 }
 
-// round makes one pass over everything, buckets, users and policies first.
+// round makes one pass over all data. It starts with buckets, users and policies.
 func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext) (loss, replica.Result, time.Duration, error) {
 	began := time.Now()
 	lost, err := both.prepare(ctx)
@@ -109,7 +109,7 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 		Progress: func(p replica.Progress) { step.Report(estimate.progress(p)) }, Removed: both.removed,
 	}))
 	if err == nil {
-		both.listener.passed()
+		both.listener.forgetBeforePass()
 	}
 	lost.versions = result.NotCarried.First
 	if err == nil && result.NotCarried.Count > len(result.NotCarried.First) {
@@ -118,14 +118,14 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	return lost, result, time.Since(began), err
 }
 
-// compareAll compares both sides; the source had so many versions a moment ago.
+// compareAll compares both sides. versions is the number of versions that the source had in the last pass.
 func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
 	options := comparing(step, sample, versions)
 	options.Removed = both.removed
 	return replica.Compare(ctx, both.source, both.target, options)
 }
 
-// comparing are the options of a comparison that reports its progress.
+// comparing returns options for a comparison that reports its progress.
 func comparing(step actions.StepContext, sample, versions int64) replica.CompareOptions {
 	estimate := meter{began: time.Now(), total: versions}
 	return replica.CompareOptions{
@@ -138,8 +138,8 @@ func comparing(step actions.StepContext, sample, versions int64) replica.Compare
 	}
 }
 
-// unnamedError says that more versions cannot be carried over than EKCO names: a person could not know what would be
-// lost.
+// unnamedError reports that more versions cannot be copied than EKCO can name. A person could not know what the switch
+// would lose.
 type unnamedError replica.Names
 
 func (e unnamedError) Error() string {
@@ -147,8 +147,8 @@ func (e unnamedError) Error() string {
 		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
 }
 
-// tooFast returns at which rate the source changes if copying the changes of one pass takes longer than the switch may,
-// "" if not. A source that is slow to list need not change fast: listed is how long listing takes.
+// tooFast returns a reason if it takes longer to copy the changes of one pass than the switch may take, and ""
+// otherwise. listed is how long it takes to list the versions, because a slow list is no sign of fast changes.
 func (m Migration) tooFast(result replica.Result, took, listed time.Duration) string {
 	limit := m.limit(result.Seen, listed)
 	if result.Changes() == 0 || took-listed <= limit {
@@ -158,9 +158,9 @@ func (m Migration) tooFast(result replica.Result, took, listed time.Duration) st
 		result.Seen, took.Round(time.Second), listed.Round(time.Second), limit.Round(time.Second), result.Changes(), float64(result.Changes())/max(took.Seconds(), 0.001), result.CopiedBytes)
 }
 
-// verified ends the step once the settings that act automatically were tried, too.
-func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
-	keeps := acting{of: map[string]map[string]string{}}
+// complete completes the step after it has also tried the settings that act automatically.
+func (s catchUp) complete(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
+	keeps := actingSettings{of: map[string]map[string]string{}}
 	refused, err := both.rehearse(ctx, &keeps)
 	if err != nil {
 		return nil, err
@@ -172,20 +172,20 @@ func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCa
 	return json.Marshal(found)
 }
 
-// suspects are differences by name, with the state that was seen.
-type suspects map[string]string
+// differencesByName maps the name of each difference to the state of the data that EKCO saw.
+type differencesByName map[string]string
 
-// many is the name of further differences.
-const many = "more objects than EKCO names"
+// unnamedDifferences is the key for differences that the report does not name.
+const unnamedDifferences = "more objects than EKCO names"
 
-// unclear reports whether some differences have no name.
-func (s suspects) unclear() bool { return s[many] != "" }
+// hasUnnamed reports whether the report did not name some differences.
+func (s differencesByName) hasUnnamed() bool { return s[unnamedDifferences] != "" }
 
-// stay names what still differs although the source has not changed it. All else was the same once, or differs in
-// another state: clients changed it.
-func (s suspects) stay(now suspects) (stays []string) {
+// remaining returns the names of differences that remain although the source did not change the data. Other differences
+// are clients' changes: they were equal once, or their state changed.
+func (s differencesByName) remaining(now differencesByName) (stays []string) {
 	for name, state := range now {
-		if was, is := s[name]; is && was == state && name != many {
+		if was, is := s[name]; is && was == state && name != unnamedDifferences {
 			stays = append(stays, name)
 		}
 	}
@@ -193,9 +193,9 @@ func (s suspects) stay(now suspects) (stays []string) {
 	return stays[:min(len(stays), 10)]
 }
 
-// suspectsOf returns the differences of a report that are not known to be lost.
-func suspectsOf(report replica.Report, lost loss) suspects {
-	all := suspects{}
+// namedDifferences returns the differences of a report, except data that is known to be lost.
+func namedDifferences(report replica.Report, lost loss) differencesByName {
+	all := differencesByName{}
 	for _, bucket := range report.Buckets {
 		all["bucket "+bucket] = "on one side only"
 	}
@@ -207,7 +207,7 @@ func suspectsOf(report replica.Report, lost loss) suspects {
 		}
 	}
 	if report.Count > len(report.Differences) {
-		all[many] = "differ"
+		all[unnamedDifferences] = "differ"
 	}
 	for _, d := range report.Differences {
 		if slices.Contains(lost.versions, d.Name) {

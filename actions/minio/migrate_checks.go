@@ -17,38 +17,39 @@ import (
 
 // The preflights of a migration, in addition to [MinioHealthy].
 const (
-	// MinioStillToMigrate: both are the planned ones, and the Service selects standalone MinIO.
+	// MinioStillToMigrate requires that both MinIOs are still the planned ones, and that the Service selects standalone
+	// MinIO.
 	MinioStillToMigrate = "MinioStillToMigrate"
-	// MinioSourceRuns: a pod of standalone MinIO serves, and no other pod has its label.
+	// MinioSourceRuns requires that one pod of standalone MinIO serves, and that no other pod has its label.
 	MinioSourceRuns = "MinioSourceRuns"
-	// MinioBothAnswer: both accept the credentials.
+	// MinioBothAnswer requires that both MinIOs accept the credentials.
 	MinioBothAnswer = "MinioBothAnswer"
-	// MinioNothingForeign: on the highly available MinIO EKCO found only its own copies. It may be forced.
+	// MinioNothingForeign requires that the highly available MinIO has nothing but EKCO's copies. It may be forced.
 	MinioNothingForeign = "MinioNothingForeign"
-	// MinioNothingLacks: EKCO found no data of standalone MinIO that is missing on the highly available one, where EKCO
-	// did not switch the Service. It may be forced.
+	// MinioNothingLacks requires that the highly available MinIO lacks no data of standalone MinIO, if EKCO did not
+	// switch the Service itself. It may be forced.
 	MinioNothingLacks = "MinioNothingLacks"
-	// MinioNoBypass: clients reach standalone MinIO only through Service minio. It may be forced.
+	// MinioNoBypass requires that clients reach standalone MinIO only through Service minio. It may be forced.
 	MinioNoBypass = "MinioNoBypass"
-	// MinioRoom: the highly available MinIO has room for the rest of the copy, with a fifth of each file system kept
-	// free. It may be forced. It is checked again during the copy.
+	// MinioRoom requires room for the rest of the copy, with a fifth of each file system kept free. It may be forced.
+	// EKCO checks it again during the copy.
 	MinioRoom = "MinioRoom"
-	// MinioCarriedOver records what cannot be carried over, and holds the switch until a person has released that. It
-	// may be forced.
+	// MinioCarriedOver records the data that cannot be copied, and holds the switch until a person has released that
+	// data. It may be forced.
 	MinioCarriedOver = "MinioCarriedOver"
-	// MinioSourceCalm: standalone MinIO did not change too fast recently.
+	// MinioSourceCalm requires that standalone MinIO did not change too fast recently.
 	MinioSourceCalm = "MinioSourceCalm"
-	// MinioSuccessor: standalone MinIO is the store that was copied, and another pod can replace the one that serves.
-	// It may be forced, for one attempt.
+	// MinioSuccessor requires that standalone MinIO is the store that EKCO copied, and that another pod can replace the
+	// serving pod. It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept: the highly available MinIO has nothing that standalone MinIO does not have and whose removal no
-	// event reported. It may be forced.
+	// MinioSourceKept requires that the highly available MinIO has no data that standalone MinIO lacks without a
+	// recorded event of its removal. It may be forced.
 	MinioSourceKept = "MinioSourceKept"
-	// MinioTries: the switch did not fail just now, nor too often.
+	// MinioTries holds for a while after a failed switch, and after too many failed switches.
 	MinioTries = "MinioTries"
-	// MinioKeptLongEnough: the highly available MinIO has served for long enough.
+	// MinioKeptLongEnough requires that the highly available MinIO has served for [Migration.KeepSource].
 	MinioKeptLongEnough = "MinioKeptLongEnough"
-	// MinioStillServed: the highly available MinIO serves.
+	// MinioStillServed requires that the highly available MinIO serves.
 	MinioStillServed = "MinioStillServed"
 )
 
@@ -58,17 +59,17 @@ const (
 )
 
 const (
-	// retryPause is the pause after a failed switch, maxTries the maximum number of attempts.
+	// retryPause is the pause after a failed switch. maxTries is the maximum number of attempts.
 	retryPause = 5 * time.Minute
 	maxTries   = 3
-	// calmPause is the pause for a source that changes too fast.
+	// calmPause is the pause after standalone MinIO changed too fast.
 	calmPause = 10 * time.Minute
 )
 
 func (m *migrator) preflights() map[string]actions.Preflight {
 	all := map[string]actions.Preflight{MinioHealthy: healthy(m.api)}
 	for name, check := range map[string]actions.PreflightFunc{
-		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.room,
+		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.hasRoom,
 		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.mayTry,
 		MinioKeptLongEnough: m.keptLongEnough, MinioStillServed: m.stillServed,
 	} {
@@ -83,7 +84,7 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 		return actions.Hold(err.Error()).About("facts")
 	}
 	live, err := m.api.Read(ctx)
-	if verdict := judge(record, live, err); verdict.Kind != actions.VerdictPass {
+	if verdict := judgeStatefulSet(record, live, err); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	switch {
@@ -96,7 +97,7 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 	case live.Service == journal.MinioServiceDisabled:
 		return actions.Abandon("Service minio selects no pods, which this step does not expect: EKCO repairs that first").About("disabled")
 	}
-	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO continues when it selects standalone MinIO", live.Service)).About("service")
+	return actions.Hold(selectsText(live.Service) + "; EKCO continues when it selects standalone MinIO").About("service")
 }
 
 func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
@@ -122,7 +123,7 @@ func (m *migrator) bothAnswer(ctx context.Context, record journal.ActionRecord) 
 	return actions.Pass()
 }
 
-// notCarried returns everything that is known not to be carried over.
+// notCarried returns the names of all data that EKCO knows it cannot copy.
 func notCarried(record journal.ActionRecord) (all []string, err error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -141,8 +142,9 @@ func notCarried(record journal.ActionRecord) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// carriedOver holds the switch before anything is lost that no person released. Until then it passes with a warning
-// that names it, which is recorded each time it changes.
+// carriedOver holds the switch if an attempt found data that it would lose and that no person released. Otherwise it
+// passes. If EKCO knows of data that it cannot copy, it passes with a warning that names the data; each change of the
+// warning is recorded.
 func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
@@ -176,13 +178,14 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 	return actions.PassBecause(text).About(hex.EncodeToString(sum[:8]))
 }
 
-// uncarriedText names what the switch would lose.
+// uncarriedText returns a reason that names the data that the switch would lose.
 func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio does not accept %s, which would be deleted with standalone MinIO: %s; ask the owner to store the data in another way, or to remove it; "+
-		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly the items named here", words.Count(found.Count, "item"), textOf(found), record.ID, releaseCommand(keyFor(found), record))
 }
 
-// isOlder reports whether a server's version, which is the time of its release, is known to be before the other's.
+// isOlder reports whether one server version is older than another. A version is the time of its release; isOlder
+// returns false if it cannot be parsed.
 func isOlder(one, other string) bool {
 	from, err := time.Parse(time.RFC3339, one)
 	if err != nil {
@@ -197,13 +200,13 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if found.TooFast == "" || !within(found.TooFastSince, calmPause) {
+	if found.TooFast == "" || !happenedWithin(found.TooFastSince, calmPause) {
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmPause)))).About("fast")
 }
 
-// noBypass holds while clients could write to the pod that only EKCO may reach.
+// noBypass holds if clients could write to the pod that only EKCO should reach.
 func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	names, err := m.api.Bypasses(ctx)
 	if err != nil {
@@ -214,17 +217,17 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("clients can reach standalone MinIO without Service minio: %s; what they write there may not be copied, and would be lost; "+
-		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releases(key, record))).AboutList(key)
+		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releaseCommand(key, record))).AboutList(key)
 }
 
-// mayTry pauses between attempts, and holds after the last. A retry starts over.
+// mayTry pauses between attempts, and holds after the last one. `ekco retry` resets the count.
 func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	step := record.Steps[journal.StepCutOverMinio]
-	last, pauses := min(cut.Tries, step.Failures) >= maxTries, step.Attempts > 0 && within(cut.FailedAt, retryPause)
+	last, pauses := min(cut.Tries, step.Failures) >= maxTries, step.Attempts > 0 && happenedWithin(cut.FailedAt, retryPause)
 	if !last && !pauses {
 		return actions.Pass()
 	}
@@ -238,19 +241,19 @@ func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) acti
 	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(leads), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
 }
 
-// within reports whether something happened at most so long ago. A time in the future is of another clock, and says
-// nothing.
-func within(at time.Time, span time.Duration) bool {
+// happenedWithin reports whether the time at is less than span ago. It returns false for a time in the future, which
+// another clock must have set.
+func happenedWithin(at time.Time, span time.Duration) bool {
 	ago := time.Since(at)
 	return ago >= 0 && ago < span
 }
 
-// keyOr returns the key of an error, or the given one if it has none.
+// keyOr returns the key of an error, or otherwise if the error has no key.
 func keyOr(err error, otherwise string) string { return cmp.Or(actions.KeyOf(err), otherwise) }
 
 func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun {
-		return actions.Pass() // nothing was changed, so there is nothing to wait for
+		return actions.Pass() // nothing was changed, so no wait is needed
 	}
 	verdict := m.stillServed(ctx, record)
 	if verdict.Kind != actions.VerdictPass {
@@ -259,7 +262,8 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio serves; standalone MinIO is kept until it has served long enough")
 }
 
-// incomplete returns which replicas are missing: if only a quorum runs, the loss of another one loses objects.
+// incomplete returns a text that names the missing replicas. If only a quorum runs, the loss of one more replica loses
+// objects.
 func (m *migrator) incomplete(ctx context.Context) string {
 	live, lacks, err := m.api.Unready(ctx)
 	switch {
@@ -276,13 +280,13 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return actions.Pass()
 	}
 	live, err := m.api.Read(ctx)
-	switch verdict := judge(record, live, err); {
+	switch verdict := judgeStatefulSet(record, live, err); {
 	case verdict.Kind == actions.VerdictAbandon && record.Steps[journal.StepDeleteMinioDeployment].Done():
 		return actions.PassBecause(verdict.Reason + ": the claim minio-pv-claim is kept").About(verdict.Key)
 	case verdict.Kind != actions.VerdictPass:
 		return verdict
 	}
-	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !hasLateLook(record)) && !record.PastNoReturn {
+	if (!hasNestedCheck(record, journal.StepLookBelowAgainMinio) || !hasLateCheck(record)) && !record.PastNoReturn {
 		return actions.Abandon("an earlier EKCO planned it without the last check of standalone MinIO before its deletion").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
@@ -295,7 +299,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		}
 		return actions.Hold(fmt.Sprintf("Service minio selects %s instead of ha-minio, so standalone MinIO is not deleted; %s", live.Service, advice)).About("service")
 	}
-	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
+	if verdict := m.serviceUntouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	if lacks := m.incomplete(ctx); lacks != "" {
@@ -314,7 +318,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	case err != nil:
 		return actions.Hold(err.Error()).About("outputs")
 	case unread && plan.Claim != "":
-		return actions.PassBecause(keptUnread).About("claim")
+		return actions.PassBecause(unreadClaimReason).About("claim")
 	case len(cut.Aside) > 0:
 		return actions.PassBecause(asideText(cut.Aside)).About("aside")
 	}

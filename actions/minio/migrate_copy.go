@@ -13,17 +13,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// copying copies all objects while standalone MinIO serves. It records its position, and continues from there. Its
-// proof is that it came to the end: the next step compares both sides.
-type copying struct{ *migrator }
+// copyObjects copies all objects while standalone MinIO serves. It records its position, and continues from there. It
+// is done when it reaches the last object; the next step compares both sides.
+type copyObjects struct{ *migrator }
 
 const (
-	// noteInterval and noteObjects are the minimum distance between its records: each is an event.
+	// noteInterval and noteObjects limit how often copying records its position, because each record is an event.
 	noteInterval = time.Minute
 	noteObjects  = 10_000
 )
 
-func (s copying) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s copyObjects) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var at journal.MinioCopied
 	_, err := step.Output(step.Planned.ID, &at)
 	return actions.Proof{
@@ -32,7 +32,7 @@ func (s copying) Prove(_ context.Context, step actions.StepContext) (actions.Pro
 	}, err
 }
 
-func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+func (s copyObjects) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	var at journal.MinioCopied
 	if _, err := step.Output(step.Planned.ID, &at); err != nil {
 		return nil, err
@@ -46,22 +46,22 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	defer both.close()
-	if _, err := both.prepare(ctx); err != nil { // there may be new buckets since
-		return nil, waiting(err)
+	if _, err := both.prepare(ctx); err != nil { // clients may have created buckets since then
+		return nil, asWait(err)
 	}
-	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), meter: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
+	n := &copyRecorder{ctx: ctx, step: step, before: at, at: at, last: time.Now(), meter: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
 	var result replica.Result
-	err = watched(ctx, func(ctx context.Context) (err error) {
+	err = runWatched(ctx, func(ctx context.Context) (err error) {
 		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
 			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.removed,
-			// The position comes more often than it is recorded: also at the end of each bucket.
+			// The pass reports its position more often than EKCO records it, for example at the end of each bucket.
 			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteInterval / 30,
 		}))
 		return err
 	}, both.watchService(), watchPolicy(step), s.watchRoom(both, step, all, n))
 	if err != nil {
-		return nil, waiting(err)
+		return nil, asWait(err)
 	}
 	done := n.now(n.at)
 	done.Versions, done.Bytes = at.Versions+result.Seen, at.Bytes+result.SeenBytes
@@ -69,8 +69,9 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return json.Marshal(done)
 }
 
-// watchRoom ends a copy if the rest no longer fits. A failed check ends nothing: a full disk is noticed in any case.
-func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) watch {
+// watchRoom ends a copy if the rest no longer fits. If the check itself fails, the copy continues, because writes fail
+// anyway when a disk is full.
+func (s copyObjects) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *copyRecorder) watch {
 	return watch{roomInterval, func(ctx context.Context) error {
 		if step.Action.HasForced(MinioRoom, keyRoom) {
 			return nil
@@ -87,12 +88,13 @@ func (s copying) watchRoom(both sides, step actions.StepContext, all journal.Min
 	}}
 }
 
-// noter records how far a pass is. The pass calls one of progress and checkpoint at a time.
-type noter struct {
+// copyRecorder reports and records the progress of a pass. The pass never calls progress and checkpoint at the same
+// time.
+type copyRecorder struct {
 	ctx   context.Context
 	step  actions.StepContext
 	meter meter
-	// before is what earlier attempts did, at what is recorded.
+	// before is the progress of earlier attempts. at is the last recorded progress.
 	before, at journal.MinioCopied
 	last       time.Time
 
@@ -100,22 +102,22 @@ type noter struct {
 	seen replica.Progress
 }
 
-func (n *noter) progress(p replica.Progress) {
+func (n *copyRecorder) progress(p replica.Progress) {
 	n.mu.Lock()
 	n.seen = p
 	n.mu.Unlock()
 	n.step.Report(n.meter.progress(p))
 }
 
-// now adds what this attempt did.
-func (n *noter) now(at journal.MinioCopied) journal.MinioCopied {
+// now returns the progress of earlier attempts plus the progress of this attempt.
+func (n *copyRecorder) now(at journal.MinioCopied) journal.MinioCopied {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at.Versions, at.Bytes = n.before.Versions+n.seen.Seen, n.before.Bytes+n.seen.SeenBytes
 	return at
 }
 
-func (n *noter) checkpoint(position replica.Position) error {
+func (n *copyRecorder) checkpoint(position replica.Position) error {
 	now := n.now(journal.MinioCopied{Bucket: position.Bucket, Key: position.Key, BucketDone: position.Complete, NotCarried: n.before.NotCarried})
 	if time.Since(n.last) < noteInterval && now.Versions-n.at.Versions < noteObjects {
 		return nil
@@ -127,7 +129,7 @@ func (n *noter) checkpoint(position replica.Position) error {
 	return nil
 }
 
-// meter computes how far a copy is, and how long the rest may take.
+// meter computes the progress of a copy, and estimates the remaining time.
 type meter struct {
 	began        time.Time
 	total, bytes int64
@@ -138,13 +140,13 @@ func (m meter) progress(p replica.Progress) actions.Progress {
 	done, bytes := m.before.Versions+p.Seen, m.before.Bytes+p.SeenBytes
 	now := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
 	took := time.Since(m.began).Seconds()
-	left := max(rest(took, p.Seen, m.total-done), rest(took, p.SeenBytes, m.bytes-bytes))
+	left := max(remainingSeconds(took, p.Seen, m.total-done), remainingSeconds(took, p.SeenBytes, m.bytes-bytes))
 	now.Left = journal.Duration(time.Duration(left * float64(time.Second)).Round(time.Second))
 	return now
 }
 
-// rest is how many seconds the remaining ones take if the done ones took so long.
-func rest(took float64, done, left int64) float64 {
+// remainingSeconds returns an estimate, in seconds, for the left items if the done items took this long.
+func remainingSeconds(took float64, done, left int64) float64 {
 	if done <= 0 || left <= 0 {
 		return 0
 	}

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// limitFactor is how many times the limit the switch may take.
+	// limitFactor times the limit is the maximum time of a switch.
 	limitFactor = 3
-	// endGrace is how long the old pod has to end, pointBackTimeout how long EKCO has to point the Service back.
+	// endGrace is the grace period of the old pod. pointBackTimeout limits how long EKCO tries to point the Service
+	// back.
 	endGrace         = 5 * time.Second
 	pointBackTimeout = 10 * time.Second
-	// podInterval is how often EKCO looks for the next pod.
+	// podInterval is how often EKCO checks whether the next pod runs.
 	podInterval = 250 * time.Millisecond
 )
 
-// cutOver points the Service to the highly available MinIO once that has everything. During the switch clients are cut
-// off: the Service selects no pods, and the pods that hold their connections are replaced by one that only EKCO can
-// reach. Unless the switch succeeds, the Service selects standalone MinIO again before Do returns.
+// cutOver points the Service to the highly available MinIO when that MinIO has all data. During the switch clients are
+// cut off: the Service selects no pods, and EKCO replaces the pods to which clients are connected with a pod that only
+// EKCO can reach. If the switch fails, the Service selects standalone MinIO again before Do returns.
 //
-// Once the Service selects the highly available one there is no way back, and EKCO copies nothing more.
+// After the Service selects the highly available MinIO, EKCO neither switches back nor copies anything.
 type cutOver struct{ *migrator }
 
 // switchIsOpen implements [actions.StepDef.MustFinish]: while the Service selects no pods, clients have no MinIO.
@@ -37,7 +38,7 @@ func switchIsOpen(step actions.StepContext) bool {
 	return err == nil && state.Disabled
 }
 
-// Prove reports whether EKCO switched the Service. If that is not known, it did not.
+// Prove reports whether EKCO switched the Service. If that is unknown, it reports that the step is not done.
 func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	state, err := outputOf[journal.MinioCutOver](step.Action, step.Planned.ID)
 	if err != nil {
@@ -58,7 +59,7 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	case !switched:
 		proof.Missing = fmt.Sprintf("Service minio selects %s, and EKCO did not switch it", leads)
 	case state.Forced != "":
-		proof.Missing = s.connected(ctx, state)
+		proof.Missing = s.connectedReason(ctx, state)
 		proof.Done = proof.Missing == ""
 	default:
 		proof.Done = true
@@ -70,8 +71,9 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return proof, err
 }
 
-// switched reports whether the Service selects the highly available MinIO because EKCO switched it: either the record
-// says that the switch comes next and how it ended, or no other client has set the selector.
+// switched reports whether the Service selects the highly available MinIO because EKCO switched it. It returns true if
+// the record has the resource version of the switch, or if the record announces the switch and no other client has set
+// the selector.
 func (m *migrator) switched(ctx context.Context, state journal.MinioCutOver, leads journal.MinioService, version string) (bool, error) {
 	if leads != journal.MinioServiceHA || !state.Switches || state.Version != "" {
 		return leads == journal.MinioServiceHA && state.Switches, nil
@@ -79,8 +81,9 @@ func (m *migrator) switched(ctx context.Context, state journal.MinioCutOver, lea
 	return m.api.Ours(ctx, version)
 }
 
-// connected returns why clients may still be connected to pods that served, "" once all of these were asked to end.
-func (s cutOver) connected(ctx context.Context, state journal.MinioCutOver) string {
+// connectedReason returns a reason if clients may still be connected to pods that served, and "" when all these pods
+// are being deleted.
+func (s cutOver) connectedReason(ctx context.Context, state journal.MinioCutOver) string {
 	single, err := s.api.Single(ctx)
 	if err != nil {
 		return err.Error()
@@ -91,7 +94,7 @@ func (s cutOver) connected(ctx context.Context, state journal.MinioCutOver) stri
 	return ""
 }
 
-// served returns the pods that served, still exist and were not asked to end.
+// served returns the pods that served, still exist and are not being deleted.
 func served(single minio.Single, state journal.MinioCutOver) (pods []minio.SinglePod) {
 	for _, pod := range single.Own() {
 		if slices.Contains(state.Pods, pod.UID) && pod.State != journal.MinioPodEnds {
@@ -104,11 +107,11 @@ func served(single minio.Single, state journal.MinioCutOver) (pods []minio.Singl
 func (s cutOver) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	attempt := &attempt{migrator: s.migrator, step: step}
 	if err := attempt.load(); err != nil {
-		attempt.state.Disabled = true // it may be, and nothing else would point it back
-		_, unknown := attempt.point(ctx)
+		attempt.state.Disabled = true // it may be disabled, and nothing else would point it back
+		_, unknown := attempt.pointBackUntilDone(ctx)
 		return nil, errors.Join(err, unknown)
 	}
-	if err := attempt.caught(ctx); err != nil {
+	if err := attempt.forwardCatchingPanic(ctx); err != nil {
 		return attempt.back(ctx, err)
 	}
 	s.changed()

@@ -135,7 +135,7 @@ func TestAHandOverEndsWhereTheServiceLeadsNowhere(t *testing.T) {
 				b := grown(w)
 				test.asks(b)
 				r := b.start()
-				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after")
+				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "waits until it has lasted")
 				b.Point(nowhere)
 				r.End()
 				if got := b.outcome(); !strings.HasPrefix(got, fmt.Sprintf("the Service leads to %q, Deployment true, claim true", test.leads)) || !strings.Contains(b.LastLine(), "ended abandoned Service minio selects no pods") {

@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errServes keeps EKCO from overwriting the MinIO that serves clients with an older copy.
+// errServes prevents that EKCO overwrites the MinIO that serves clients with an older copy.
 var errServes = errors.New("clients use ha-minio, which now has the newest data: EKCO copies nothing more to it")
 
-// elsewhereError stops a migration while another client changes the Service.
+// elsewhereError ends a migration when another client changed the Service.
 type elsewhereError struct{ leads journal.MinioService }
 
 func (e elsewhereError) Error() string {
@@ -24,44 +24,45 @@ func (e elsewhereError) Error() string {
 	return fmt.Sprintf("another Kubernetes client made Service minio select %s: EKCO copies nothing while it does", e.leads)
 }
 
-// fence reports whether the target may be changed, by what the Service selects. Concurrent callers share an answer.
+// fence allows changes of the target only while the Service selects the expected MinIO. Concurrent callers share one
+// read of the Service.
 type fence struct {
 	api   minio.API
 	trail *trail
-	// turn is held while a question is asked.
-	turn chan struct{}
+	// readLock limits the reads of the Service to one at a time.
+	readLock chan struct{}
 
 	mu    sync.Mutex
 	leads journal.MinioService
-	// version is the resource version since which the Service must have selected that, "" for any.
+	// version is the resource version since which the selector must be unchanged. "" means any version.
 	version string
-	// answered is when the question with the last good answer was asked.
+	// answered is the start time of the last read that allowed changes.
 	answered time.Time
-	// next is the question that was not asked yet.
-	next *question
+	// next is the read that has not started yet.
+	next *serviceRead
 }
 
-// question is shared by all callers that came before it is asked.
-type question struct {
+// serviceRead is one read of the Service, shared by all callers that arrive before the read starts.
+type serviceRead struct {
 	done chan struct{}
 	err  error
 }
 
-// newFence expects the Service to select standalone MinIO.
+// newFence returns a fence that expects the Service to select standalone MinIO.
 func newFence(api minio.API) *fence {
-	return &fence{api: api, turn: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
+	return &fence{api: api, readLock: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
 }
 
-// expect sets what the Service must select, without a change since that version.
+// expect sets what the Service must select, unchanged since the given resource version.
 func (f *fence) expect(leads journal.MinioService, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leads, f.version, f.answered = leads, version, time.Time{}
 }
 
-// open returns nil if the target may be changed, by an answer to a question that was asked since open was called, or at
+// check returns nil if the target may be changed. It uses a read that starts after the call, or a read that started at
 // most atMost ago.
-func (f *fence) open(ctx context.Context, atMost time.Duration) error {
+func (f *fence) check(ctx context.Context, atMost time.Duration) error {
 	for {
 		f.mu.Lock()
 		if atMost > 0 && time.Since(f.answered) < atMost {
@@ -70,12 +71,12 @@ func (f *fence) open(ctx context.Context, atMost time.Duration) error {
 		}
 		q, mine := f.next, f.next == nil
 		if mine {
-			q = &question{done: make(chan struct{})}
+			q = &serviceRead{done: make(chan struct{})}
 			f.next = q
 		}
 		f.mu.Unlock()
 		if mine {
-			f.ask(ctx, q)
+			f.readService(ctx, q)
 			return q.err
 		}
 		select {
@@ -83,24 +84,24 @@ func (f *fence) open(ctx context.Context, atMost time.Duration) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		// The caller that asked may have had a shorter deadline.
+		// The read may have failed only because the caller that made it had a shorter deadline.
 		if !errors.Is(q.err, context.Canceled) && !errors.Is(q.err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return q.err
 		}
 	}
 }
 
-// ask asks for all callers, one question at a time.
-func (f *fence) ask(ctx context.Context, q *question) {
+// readService makes one read for all callers that share it. Only one read runs at a time.
+func (f *fence) readService(ctx context.Context, q *serviceRead) {
 	defer close(q.done)
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case f.readLock <- struct{}{}:
+		defer func() { <-f.readLock }()
 	case <-ctx.Done():
 		q.err = ctx.Err()
 	}
 	f.mu.Lock()
-	f.next = nil // later callers wait for another question
+	f.next = nil // later callers share the next read
 	began, expected, version := time.Now(), f.leads, f.version
 	f.mu.Unlock()
 	if q.err != nil {

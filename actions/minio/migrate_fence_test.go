@@ -64,7 +64,7 @@ func TestRemovalsShareTheAnswers(t *testing.T) {
 			target.Write("bucket", fmt.Sprintf("object-%06d", i), "", s3.Attributes{}, time.Now())
 		}
 		began := time.Now()
-		result, err := replica.Pass(t.Context(), source, &fenced{Store: plainStore{target}, service: newFence(api)}, replica.Options{})
+		result, err := replica.Pass(t.Context(), source, &fencedStore{Store: plainStore{target}, service: newFence(api)}, replica.Options{})
 		if err != nil || result.Removed != objects {
 			t.Fatalf("%v: removed %+v", err, result.Progress)
 		}
@@ -80,10 +80,10 @@ func TestAnAnswerIsSharedOnlyByThoseWhoAskedBefore(t *testing.T) {
 		api := newService()
 		f := newFence(api)
 		first := make(chan error, 1)
-		go func() { first <- f.open(t.Context(), 0) }()
+		go func() { first <- f.check(t.Context(), 0) }()
 		time.Sleep(takes / 2) // the first question is asked, and its answer is old news by now
 		api.leads.Store(journal.MinioServiceHA)
-		if err := f.open(t.Context(), 0); !errors.Is(err, errServes) {
+		if err := f.check(t.Context(), 0); !errors.Is(err, errServes) {
 			t.Errorf("the second: %v", err)
 		}
 		if err := <-first; err != nil {
@@ -97,12 +97,12 @@ func TestWhoStopsAskingStopsNobodyElse(t *testing.T) {
 		f := newFence(newService())
 		ctx, stop := context.WithCancel(t.Context())
 		answers := make(chan error, 3)
-		go func() { answers <- f.open(ctx, 0) }()
+		go func() { answers <- f.check(ctx, 0) }()
 		synctest.Wait()
-		go func() { answers <- f.open(ctx, 0) }() // asks for the third, too
+		go func() { answers <- f.check(ctx, 0) }() // asks for the third, too
 		synctest.Wait()
 		third := make(chan error, 1)
-		go func() { third <- f.open(t.Context(), 0) }()
+		go func() { third <- f.check(t.Context(), 0) }()
 		synctest.Wait()
 		stop()
 		for range 2 {
@@ -123,11 +123,11 @@ func TestWhoRunsOutOfTimeStopsNobodyElse(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), takes/2)
 		defer stop()
 		answers := make(chan error, 3)
-		go func() { answers <- f.open(ctx, 0) }()
+		go func() { answers <- f.check(ctx, 0) }()
 		synctest.Wait()
-		go func() { answers <- f.open(ctx, 0) }() // asks for the third, too
+		go func() { answers <- f.check(ctx, 0) }() // asks for the third, too
 		synctest.Wait()
-		if err := f.open(t.Context(), 0); err != nil {
+		if err := f.check(t.Context(), 0); err != nil {
 			t.Errorf("who has time: %v", err)
 		}
 		for range 2 {
@@ -144,13 +144,13 @@ func TestWhoWaitsForAnothersQuestionIsHeard(t *testing.T) {
 		f := newFence(newService())
 		others := make(chan error, 2)
 		for range 2 {
-			go func() { others <- f.open(t.Context(), 0) }()
+			go func() { others <- f.check(t.Context(), 0) }()
 			synctest.Wait()
 		}
 		ctx, stop := context.WithTimeout(t.Context(), takes/2)
 		defer stop()
 		began := time.Now()
-		if err := f.open(ctx, 0); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != takes/2 {
+		if err := f.check(ctx, 0); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != takes/2 {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		for range 2 {
@@ -169,19 +169,19 @@ func TestAnAnswerToAnEarlierQuestionOpensNothing(t *testing.T) {
 		version string
 		is      func(error) bool
 	}{
-		{journal.MinioServiceDisabled, "", isElsewhere},
+		{journal.MinioServiceDisabled, "", isSelectedElsewhere},
 		{journal.MinioServiceSingle, "0", func(err error) bool { return errors.Is(err, errTouched) }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFence(newService())
 			first := make(chan error, 1)
-			go func() { first <- f.open(t.Context(), 0) }()
+			go func() { first <- f.check(t.Context(), 0) }()
 			time.Sleep(takes / 2)
 			f.expect(now.leads, now.version)
 			if err := <-first; err != nil {
 				t.Errorf("as it should be when it was asked: %v", err)
 			}
-			if err := f.open(t.Context(), adds); !now.is(err) {
+			if err := f.check(t.Context(), maxReadAgeForAdds); !now.is(err) {
 				t.Errorf("should lead to %s in version %q: %v", now.leads, now.version, err)
 			}
 		})
@@ -193,9 +193,9 @@ func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newService()
 		f := newFence(api)
-		for i, after := range []time.Duration{0, adds - 2*takes, takes} {
+		for i, after := range []time.Duration{0, maxReadAgeForAdds - 2*takes, takes} {
 			time.Sleep(after)
-			if err := f.open(t.Context(), adds); err != nil {
+			if err := f.check(t.Context(), maxReadAgeForAdds); err != nil {
 				t.Error(err)
 			}
 			if asked := api.asked.Load(); asked != []int32{1, 1, 2}[i] {
@@ -218,15 +218,15 @@ func TestTheTargetIsChangedOnlyWhileTheServiceLeadsWhereItShall(t *testing.T) {
 			api := newService()
 			api.leads.Store(leads)
 			f := newFence(api)
-			if err := f.open(t.Context(), adds); (err == nil) != want[0] || err != nil && !isElsewhere(err) {
+			if err := f.check(t.Context(), maxReadAgeForAdds); (err == nil) != want[0] || err != nil && !isSelectedElsewhere(err) {
 				t.Errorf("%q, before the switch: %v", leads, err)
 			}
 			f.expect(journal.MinioServiceDisabled, "")
-			if err := f.open(t.Context(), adds); (err == nil) != want[1] || err != nil && !isElsewhere(err) {
+			if err := f.check(t.Context(), maxReadAgeForAdds); (err == nil) != want[1] || err != nil && !isSelectedElsewhere(err) {
 				t.Errorf("%q, in it: %v", leads, err)
 			}
 			api.fails = errors.New("the API server is away")
-			if err := f.open(t.Context(), 0); !errors.Is(err, api.fails) || isElsewhere(err) {
+			if err := f.check(t.Context(), 0); !errors.Is(err, api.fails) || isSelectedElsewhere(err) {
 				t.Errorf("%q, unread: %v", leads, err)
 			}
 		})

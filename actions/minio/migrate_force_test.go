@@ -91,7 +91,7 @@ func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
 		b.Stick(true)
 		b.KillSingle()
 		b.Retry(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "counts only after it has lasted 5m0s")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "waits until it has lasted 5m0s")
 		b.force(r) // that is no answer to what comes of it
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.Pass(time.Hour)
@@ -133,12 +133,12 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 
 // TestWhatIsTooLongToBeKeptIsTold: the record is mirrored into a ConfigMap.
 func TestWhatIsTooLongToBeKeptIsTold(t *testing.T) {
-	keeps := acting{of: map[string]map[string]string{}}
+	keeps := actingSettings{of: map[string]map[string]string{}}
 	keeps.add("none", s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Policy: "a policy"})
 	if len(keeps.of) > 0 || setByHand(journal.MinioCaughtUp{Acting: keeps.of}) != "" {
 		t.Errorf("it keeps %v", keeps.of)
 	}
-	long := strings.Repeat("x", maxActingBytes/2)
+	long := strings.Repeat("x", maxActingSettingsBytes/2)
 	for _, bucket := range []string{"a", "b", "c"} {
 		keeps.add(bucket, s3.Settings{s3.Lifecycle: long})
 	}
@@ -172,12 +172,12 @@ func TestWhatARecordOfBeforeDoesNotKeepIsTold(t *testing.T) {
 
 // TestWhatIsKeptTakesNoMoreRoomThanThereIs, written as a record is: quotes and brackets take more.
 func TestWhatIsKeptTakesNoMoreRoomThanThereIs(t *testing.T) {
-	keeps := acting{of: map[string]map[string]string{}}
+	keeps := actingSettings{of: map[string]map[string]string{}}
 	for i := range 20 {
 		keeps.add(fmt.Sprint("bucket", i), s3.Settings{s3.Lifecycle: strings.Repeat("<\"&>", 500)})
 	}
 	text, err := json.Marshal(keeps.of)
-	if err != nil || len(text) > maxActingBytes || keeps.skipped == 0 || len(keeps.of) == 0 {
+	if err != nil || len(text) > maxActingSettingsBytes || keeps.skipped == 0 || len(keeps.of) == 0 {
 		t.Errorf("%v: %d bytes of %d buckets", err, len(text), len(keeps.of))
 	}
 }

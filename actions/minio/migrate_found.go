@@ -20,15 +20,15 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// recheckInterval is the pause until both are compared again after one was found to have more than the other.
+// recheckInterval is the pause until EKCO compares again after it found data on one side only.
 const recheckInterval = time.Hour
 
-// objectsOnlyIn names the buckets and versions that one has and the other does not: [replica.Alone], [replica.Written]
-// or [replica.Foreign].
+// objectsOnlyIn names the buckets and versions that exist in one but not in other. Implementations are [replica.Alone],
+// [replica.Written] and [replica.Foreign].
 type objectsOnlyIn func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
 
-// onlyIn returns what only one has: buckets and versions, users and policies. What was last modified before since does
-// not count.
+// onlyIn returns the buckets, versions, users and policies that exist in one but not in other. It ignores data that was
+// last modified before since.
 func onlyIn(ctx context.Context, one, other minio.Store, since time.Time, objects objectsOnlyIn) (journal.MinioFound, error) {
 	names, err := objects(ctx, one, other, since)
 	if err != nil {
@@ -44,7 +44,7 @@ func onlyIn(ctx context.Context, one, other minio.Store, since time.Time, object
 	return found, err
 }
 
-// usersOnlyIn names the users, groups and policies that only one has.
+// usersOnlyIn names the users, groups and policies that exist in one but not in other.
 func usersOnlyIn(ctx context.Context, one, other minio.Store) ([]string, error) {
 	ours, err := one.ExportIAM(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func usersOnlyIn(ctx context.Context, one, other minio.Store) ([]string, error) 
 	return ours.Beyond(theirs), nil
 }
 
-// textOf names what was found, for people.
+// textOf returns a text for persons that names the data that EKCO found.
 func textOf(found journal.MinioFound) string {
 	text := strings.Join(found.Names, ", ")
 	if more := found.Count - len(found.Names); more > 0 {
@@ -66,39 +66,40 @@ func textOf(found journal.MinioFound) string {
 	return text
 }
 
-// keyFor is the key of a hold for what was found: a force releases the names that the hold shows, of that store.
+// keyFor returns the key of a hold. A force releases exactly the names that the hold shows, in this store.
 func keyFor(found journal.MinioFound) string {
 	return listKey(append([]string{found.Store}, found.Names...))
 }
 
-// listKey is the key of a hold that names a list.
+// listKey returns the key of a hold that shows a list of names.
 func listKey(names []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// releases is the command that releases the list with that key.
-func releases(key string, record journal.ActionRecord) string {
+// releaseCommand returns the command that releases the list with this key.
+func releaseCommand(key string, record journal.ActionRecord) string {
 	return fmt.Sprintf("\"ekco retry --force --list %s %s\"", key, record.ID)
 }
 
-// released reports whether a person released everything that was found, by the names in the earlier hold.
+// released reports whether a person released everything in found. The person released the names that the earlier hold,
+// shown, listed.
 func released(found, shown journal.MinioFound, record journal.ActionRecord, preflight string) bool {
 	named := found.Count == len(found.Names) && !slices.ContainsFunc(found.Names, func(name string) bool { return !slices.Contains(shown.Names, name) })
 	return named && found.Store == shown.Store && record.HasForced(preflight, keyFor(shown))
 }
 
-// holdFor holds the step that found something until a person releases it, or it is time for another check: after a
-// while, or when a person asks for one.
+// holdFor holds the step that found data until a person releases that data, or until the next check is due. A check is
+// due after [recheckInterval], or when a person asks for one.
 func holdFor(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
 	asked := record.Steps[step].Attempts == 0
-	if found.Count == 0 || asked || !within(found.At, recheckInterval) || released(found, found, record, preflight) {
+	if found.Count == 0 || asked || !happenedWithin(found.At, recheckInterval) || released(found, found, record, preflight) {
 		return actions.Pass()
 	}
 	return actions.Hold(reason).AboutList(keyFor(found))
 }
 
-// nothingForeign holds before EKCO removes data from the target that it did not copy.
+// nothingForeign holds before EKCO removes data from the target that EKCO did not copy.
 func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	left, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -109,10 +110,10 @@ func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verd
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio has %s that standalone MinIO does not have, and that may not be copies by EKCO: %s; a migration removes them; if standalone MinIO lost data, repair its volume first; save what you need; "+
-		"\"ekco retry %s\" checks again; %s removes exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
+		"\"ekco retry %s\" checks again; %s removes exactly the items named here", words.Count(found.Count, "item"), textOf(found), record.ID, releaseCommand(keyFor(found), record))
 }
 
-// nothingLacks holds before EKCO deletes a standalone MinIO that has data of its own.
+// nothingLacks holds before EKCO deletes standalone MinIO while only standalone MinIO has some data.
 func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	for _, step := range []string{journal.StepCompareMinio, journal.StepCompareAgainMinio, journal.StepDeleteMinioDeployment} {
 		left, err := outputOf[journal.MinioCompared](record, step)
@@ -133,18 +134,18 @@ func missingText(step string, left journal.MinioCompared, record journal.ActionR
 	}
 	if left.Unread {
 		return fmt.Sprintf("%s; EKCO cannot check whether ha-minio has all data of standalone MinIO: %s; \"ekco retry %s\" checks again; %s deletes Deployment minio anyway, and keeps its claim",
-			why, textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
+			why, textOf(left.MinioFound), record.ID, releaseCommand(keyFor(left.MinioFound), record))
 	}
 	return fmt.Sprintf("%s; the deletion of standalone MinIO would lose %s that ha-minio does not have: %s; copy what you need; "+
-		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", why, words.Count(left.Count, "item"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly the items named here", why, words.Count(left.Count, "item"), textOf(left.MinioFound), record.ID, releaseCommand(keyFor(left.MinioFound), record))
 }
 
-// compare checks whether the highly available MinIO has everything, where EKCO did not switch the Service and so does
-// not know what it was switched with. What clients have overwritten there since is not missing; what they deleted there
-// seems to be. Each check first replaces the pod of standalone MinIO.
-type compare struct{ *migrator }
+// compareStores checks whether the highly available MinIO has all data of standalone MinIO, if EKCO did not make the
+// switch itself. Data that clients overwrote there later does not count as missing. Data that clients deleted there
+// later does: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
+type compareStores struct{ *migrator }
 
-func (s compare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s compareStores) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
 	return actions.Proof{
 		Done: left.Done, Missing: "EKCO has not verified that ha-minio has all data of standalone MinIO",
@@ -152,17 +153,17 @@ func (s compare) Prove(_ context.Context, step actions.StepContext) (actions.Pro
 	}, err
 }
 
-func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	left, err := s.look(ctx, step)
+func (s compareStores) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	left, err := s.compareOnce(ctx, step)
 	if err != nil {
 		return nil, err
 	}
-	return accounted(step, &left)
+	return requireNothingMissing(step, &left)
 }
 
-// accounted returns the outputs of a step that looked for missing data: an error unless none is missing, or a person
-// released it.
-func accounted(step actions.StepContext, left *journal.MinioCompared) (json.RawMessage, error) {
+// requireNothingMissing returns the outputs of a step that searched for missing data. It returns an error if some data
+// is missing and no person released that data.
+func requireNothingMissing(step actions.StepContext, left *journal.MinioCompared) (json.RawMessage, error) {
 	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
 	if err != nil {
 		return nil, err
@@ -175,19 +176,19 @@ func accounted(step actions.StepContext, left *journal.MinioCompared) (json.RawM
 	return nil, &actions.UnfinishedError{Left: missingText(step.Planned.ID, *left, step.Action), Waits: true, Outputs: outputs}
 }
 
-// isUnknown reports whether an error says that nothing can be compared until a person repairs one of the stores.
+// isUnknown reports whether EKCO cannot compare until a person repairs one of the stores.
 func isUnknown(err error) bool {
 	return errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) || errors.As(err, new(otherTargetError)) || errors.As(err, new(notCutOffError))
 }
 
-// unknown is the result of a check that could not compare.
-func unknown(why error, store string) journal.MinioCompared {
+// unknownResult returns the result of a check that could not compare.
+func unknownResult(why error, store string) journal.MinioCompared {
 	found := journal.MinioFound{Count: 1, Names: []string{why.Error()}, At: time.Now().UTC(), Store: store}
 	return journal.MinioCompared{MinioFound: found, Unread: true}
 }
 
-// look compares once no client can write to standalone MinIO.
-func (s compare) look(ctx context.Context, step actions.StepContext) (journal.MinioCompared, error) {
+// compareOnce compares after it has made sure that no client can write to standalone MinIO.
+func (s compareStores) compareOnce(ctx context.Context, step actions.StepContext) (journal.MinioCompared, error) {
 	version, err := s.serves(ctx)
 	if err != nil {
 		return journal.MinioCompared{}, err
@@ -197,48 +198,42 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.cutOff(ctx, step, &left)
+	var found journal.MinioCompared
+	if err == nil {
+		defer both.close()
+		found, err = both.missingSince(ctx, "", replica.Alone)
+	}
+	if err == nil {
+		err = both.mustBe(ctx, left.Store, left.Target) // the comparison may have taken hours
+	}
 	if isUnknown(err) {
-		found := unknown(err, left.Store)
-		found.Version, found.Target = version, left.Target
-		return found, nil
+		found, err = unknownResult(err, left.Store), nil
 	}
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	defer both.close()
-	all, err := replica.Survey(ctx, both.source)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	fingerprint, err := both.fingerprint(ctx, all.Fingerprint)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	found, err := both.missing(ctx, replica.Alone)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
+	found.Version, found.Target = version, left.Target
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: fingerprint, Target: both.targetID}, err
+	return found, err
 }
 
-// missing returns what standalone MinIO has and the highly available one does not, or has differently.
+// missing returns the data of standalone MinIO that the highly available MinIO lacks or has in another form.
 func (s sides) missing(ctx context.Context, objects objectsOnlyIn) (journal.MinioFound, error) {
 	found, err := onlyIn(ctx, s.source, s.target, time.Time{}, objects)
 	if err == nil {
-		err = changed(ctx, s.source, s.target, false, &found)
+		err = addChanged(ctx, s.source, s.target, false, &found)
 	}
 	found.Store = s.id
 	return found, err
 }
 
-// changed adds what both have, but differently: attributes of versions, settings of buckets, and contents of users,
-// groups and policies. What was created or overwritten on either side since does not count. On a copy only what clients
-// may have changed counts.
-func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *journal.MinioFound) error {
+// addChanged adds items that differ between both sides: attributes of versions, settings of buckets, and contents of
+// users, groups and policies. It ignores items that were created or overwritten later. If other is a copy, it ignores
+// differences that EKCO's copy itself causes.
+func addChanged(ctx context.Context, one, other minio.Store, isCopy bool, found *journal.MinioFound) error {
 	ours, err := one.ExportIAM(ctx)
 	if err != nil {
 		return err
@@ -249,9 +244,9 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	}
 	names := ours.Changed(theirs)
 	if isCopy {
-		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has others
+		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has other built-in policies
 	}
-	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has named the others
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has named the other differences
 	if err != nil {
 		return err
 	}
@@ -261,7 +256,7 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 			return err
 		}
 		for _, name := range report.Settings[bucket] {
-			if !isCopy || ofClients(name, has[name]) {
+			if !isCopy || mayBeOfClients(name, has[name]) {
 				names = append(names, fmt.Sprintf("the %s of bucket %s (%s)", name, bucket, name.Mark(has[name])))
 			}
 		}
@@ -275,15 +270,15 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	return nil
 }
 
-// ofClients reports whether a setting of the copy may be of clients. EKCO copies with versioning enabled and without
-// settings that act automatically, and does not set the region.
-func ofClients(name s3.SettingName, value string) bool {
+// mayBeOfClients reports whether clients may have made this setting of the copy. EKCO itself enables versioning, sets
+// no settings that act automatically, and does not set the region.
+func mayBeOfClients(name s3.SettingName, value string) bool {
 	return value != "" && value != s3.VersioningEnabled && name != s3.Region && (name != s3.ObjectLock || strings.Contains(value, "<Rule>"))
 }
 
-// serves returns the Service's resource version, or an error unless it selects the highly available MinIO: until then
-// clients use standalone MinIO.
-func (s compare) serves(ctx context.Context) (version string, err error) {
+// serves returns the Service's resource version. It returns an error unless the Service selects the highly available
+// MinIO, because clients use standalone MinIO until then.
+func (s compareStores) serves(ctx context.Context) (version string, err error) {
 	leads, version, err := s.api.Leads(ctx)
 	if err == nil && leads != journal.MinioServiceHA {
 		err = &actions.UnfinishedError{Left: selectsText(leads), Waits: true}
@@ -291,17 +286,19 @@ func (s compare) serves(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// successorTimeout is how long the next pod of standalone MinIO has until it serves, while no clients wait for it.
+// successorTimeout is how long EKCO waits for the next pod of standalone MinIO to serve, while no client waits for that
+// pod.
 const successorTimeout = 2 * time.Minute
 
-// notCutOffError says why clients may still write to standalone MinIO through connections from before the switch.
+// notCutOffError is a reason why clients may still write to standalone MinIO through connections from before the
+// switch.
 type notCutOffError string
 
 func (e notCutOffError) Error() string { return string(e) }
 
-// cutOff replaces the pods of standalone MinIO, to which clients may have connections from before the switch, and opens
-// the next one. It first records what the old one served: the next one may find an empty volume.
-func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *journal.MinioCompared) (both sides, err error) {
+// cutOff replaces the pods of standalone MinIO, to which clients may still be connected from before the switch, and
+// opens the new pod. It first records what the old pod served, because the new pod may find an empty volume.
+func (s compareStores) cutOff(ctx context.Context, step actions.StepContext, left *journal.MinioCompared) (both sides, err error) {
 	single, err := s.api.Single(ctx)
 	if err != nil {
 		return both, err
@@ -341,13 +338,11 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 	if err == nil {
 		both, err = s.openPod(ctx, pod, step.Action)
 	}
-	if err == nil && both.id != left.Store {
-		both.close()
-		err = otherSourceError{pod.Name, both.id, left.Store}
+	if err != nil {
+		return both, err
 	}
-	if err == nil && both.targetID != left.Target {
+	if err = both.mustBe(ctx, left.Store, left.Target); err != nil {
 		both.close()
-		err = otherTargetError{both.targetID, left.Target}
 	}
 	return both, err
 }

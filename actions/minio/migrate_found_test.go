@@ -291,7 +291,7 @@ func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 		served := b.SinglePods()
 		b.asks()
 		r := b.start()
-		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after")
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "waits until it has lasted")
 		b.Pass(5 * time.Minute)
 		b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now())
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late")
@@ -473,7 +473,7 @@ func TestACopyOfBeforeIsNotForeign(t *testing.T) {
 		b.Source.AddBucket("acts", acts)
 		b.copied()
 		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-		if err := m.unsettle(w.T.Context()); err != nil {
+		if err := m.removeActingSettings(w.T.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Target.Set(w.T.Context(), "acts", s3.Versioning, s3.VersioningEnabled); err != nil {
@@ -492,7 +492,7 @@ func TestWhatAnEarlierMigrationLeftIsEKCOs(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Source.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
-		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-time.Minute), Source: "store-1"})
+		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-time.Minute), Source: "store-1", Target: "target-1"})
 		b.ends(b.start(), handedOver)
 	})
 }
@@ -503,7 +503,7 @@ func TestATimeThatIsStillToComeSaysNothing(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
-		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(3 * time.Hour), Source: "store-1"})
+		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(3 * time.Hour), Source: "store-1", Target: "target-1"})
 		r := b.start()
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
 		r.Halt()
@@ -664,7 +664,7 @@ func TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked(t *testing.T) {
 				b.KillSingle()
 				b.Pass(time.Minute)
 				before := b.Target.Dump()
-				b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-30 * time.Minute), Source: source})
+				b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-30 * time.Minute), Source: source, Target: "target-1"})
 				r := b.start()
 				b.held(journal.StepPrepareMinio, MinioNothingForeign, "bucket kept")
 				if got := b.Target.Dump(); got != before {
@@ -743,7 +743,7 @@ func TestThePoliciesOfAnotherReleaseAreNotForeign(t *testing.T) {
 		one, other := newWithIAM(t, `{"readonly":{"a":1},"own":{"a":1},"alone":{}}`), newWithIAM(t, `{"readonly":{"a":2},"own":{"a":2}}`)
 		for isCopy, want := range map[bool]int{true: 1, false: 2} {
 			var found journal.MinioFound
-			if err := changed(t.Context(), one, other, isCopy, &found); err != nil || found.Count != want || len(found.Names) != want || !strings.HasPrefix(found.Names[want-1], "policy own (") && !strings.HasPrefix(found.Names[0], "policy own (") {
+			if err := addChanged(t.Context(), one, other, isCopy, &found); err != nil || found.Count != want || len(found.Names) != want || !strings.HasPrefix(found.Names[want-1], "policy own (") && !strings.HasPrefix(found.Names[0], "policy own (") {
 				t.Errorf("a copy %t: %v, %+v", isCopy, err, found)
 			}
 		}

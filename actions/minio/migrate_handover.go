@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// awaitServed has no effect: its preflight waits until the highly available MinIO has served for long enough.
+// awaitServed changes nothing: its preflight waits until the highly available MinIO has served for
+// [Migration.KeepSource].
 type awaitServed struct {
 	actions.NoEffect
 	*migrator
@@ -24,10 +26,10 @@ func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.
 	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", leads)}, err
 }
 
-// untouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had everything:
-// clients may have used standalone MinIO while EKCO was away, and what they wrote there would be deleted. The next
-// migration compares.
-func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// serviceUntouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had all
+// data. Clients may have used standalone MinIO while EKCO was away, and EKCO would delete what they wrote there. The
+// next migration compares again.
+func (m *migrator) serviceUntouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	version, _, err := knownAt(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
@@ -45,8 +47,8 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 	return actions.Pass()
 }
 
-// knownAt returns the resource version of the Service, and the fingerprint of standalone MinIO, from when EKCO knew
-// that the highly available MinIO had everything; each is empty if it is not recorded.
+// knownAt returns the resource version of the Service and the fingerprint of standalone MinIO at the time when EKCO
+// knew that the highly available MinIO had all data. Each result is "" if it is not recorded.
 func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
 	plan, err := planOf(record)
 	if err != nil {
@@ -67,7 +69,7 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 	case compared.Done:
 		version, fingerprint = compared.Version, compared.Fingerprint
 	case plan.HandOver && !plan.Switched:
-		return "", "", nil // the comparison is still to come
+		return "", "", nil // EKCO has not compared yet
 	case plan.HandOver:
 		version, fingerprint = plan.Version, plan.Fingerprint
 	default:
@@ -79,12 +81,12 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 	return version, fingerprint, nil
 }
 
-// compareAgain verifies that standalone MinIO is as it was when the highly available one had everything. If it is not,
-// the highly available one must still have everything. This step can be cancelled, unlike the deletion.
+// compareAgain verifies that standalone MinIO did not change since the highly available MinIO had all data. If it did
+// change, the highly available MinIO must have the changes, too. Unlike the deletion, this step can be cancelled.
 type compareAgain struct{ *migrator }
 
 func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	proof, err := compare(s).Prove(ctx, step)
+	proof, err := compareStores(s).Prove(ctx, step)
 	if err != nil || proof.Done {
 		return proof, err
 	}
@@ -95,18 +97,18 @@ func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (acti
 
 func (s compareAgain) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	if unread, err := isUnread(step.Action); err != nil || unread {
-		outputs, failed := json.Marshal(journal.MinioCompared{Done: true}) // the claim is kept
+		outputs, failed := json.Marshal(journal.MinioCompared{Done: true}) // EKCO keeps the claim
 		return outputs, errors.Join(err, failed)
 	}
-	left, err := s.late(ctx, step.Action)
+	left, err := s.findLateChanges(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
-	return accounted(step, &left)
+	return requireNothingMissing(step, &left)
 }
 
-// deleteDeployment is done when there is no Deployment of that UID any more. It first checks for what clients wrote
-// there after the highly available MinIO had everything.
+// deleteDeployment deletes the Deployment with the planned UID. It first checks for data that clients wrote to it after
+// the highly available MinIO had all data.
 type deleteDeployment struct{ *migrator }
 
 func (s deleteDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -129,42 +131,45 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := s.looked(ctx, step)
+	outputs, err := s.checkBeforeDeletion(ctx, step)
 	if err != nil {
 		return nil, err
 	}
 	defer s.changed()
 	err = kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment))
-	if kube.Sentinel(err) != nil && !errors.Is(err, kube.ErrUnavailable) { // without an answer it may be deleted
+	if kube.Sentinel(err) != nil && !errors.Is(err, kube.ErrUnavailable) { // if no answer came, it may be deleted
 		err = errors.Join(err, s.notDeleted(ctx, step))
 	}
 	return outputs, err
 }
 
-// notDeleted records that the last check no longer counts: standalone MinIO still runs.
+// notDeleted records that the last check is no longer valid, because standalone MinIO still runs.
 func (deleteDeployment) notDeleted(ctx context.Context, step actions.StepContext) error {
 	return step.Note(context.WithoutCancel(ctx), journal.MinioCompared{})
 }
 
-// looked returns what only standalone MinIO has and a person released, or an error.
-func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+// checkBeforeDeletion returns an error if only standalone MinIO has some data, except data that a person released.
+func (s deleteDeployment) checkBeforeDeletion(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	unread, err := isUnread(step.Action)
-	if err != nil || unread || !hasLateLook(step.Action) {
-		return lateOutputs(step), err // the claim is kept
+	if err != nil || unread || !hasLateCheck(step.Action) {
+		return lateOutputs(step), err // EKCO keeps the claim
 	}
-	left, err := s.late(ctx, step.Action)
+	left, err := s.findLateChanges(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := accounted(step, &left)
+	outputs, err := requireNothingMissing(step, &left)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.below(ctx, step); err != nil {
+	if err := s.requireNothingNested(ctx, step); err != nil {
 		return nil, err
+	}
+	if gone, err := s.Prove(ctx, step); err != nil || gone.Done {
+		return gone.Outputs, err // another client deleted it, so its drive may not have been searched
 	}
 	if err := step.NoteAhead(ctx, left); err != nil {
-		return nil, err // an EKCO on another node must know that this one deletes it
+		return nil, err // an EKCO on another node must know that this EKCO deletes it
 	}
 	if err := step.CheckAgain(ctx); err != nil {
 		return nil, errors.Join(err, s.notDeleted(ctx, step))
@@ -172,35 +177,35 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	return outputs, nil
 }
 
-// below checks once more for objects below others, which clients may have written since the step before. That step
-// reports and holds for what it finds.
-func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
+// requireNothingNested checks again for objects below other objects, which clients may have written since the step
+// before. That step reports them and holds.
+func (s deleteDeployment) requireNothingNested(ctx context.Context, step actions.StepContext) error {
 	step.Planned.ID = journal.StepLookBelowAgainMinio
-	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
+	_, err := findNested{s.api, s.sourceDrive}.Do(ctx, step)
 	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
 		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID}
 	}
 	return err
 }
 
-// checkCounts is how long the last check counts, from its end to the deletion.
-const checkCounts = 10 * time.Minute
+// checkValidFor is how long the last check is valid, from its end to the deletion.
+const checkValidFor = 10 * time.Minute
 
-// lateOutputs is the recorded result of the check, which a later step needs. If another client deletes the Deployment
-// long after it, it proves nothing.
+// lateOutputs returns the recorded result of the check, which a later step needs. The result proves nothing if another
+// client deletes the Deployment long after the check.
 func lateOutputs(step actions.StepContext) json.RawMessage {
 	outputs := step.Action.Steps[step.Planned.ID].Outputs
 	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
-	if len(outputs) == 0 || err == nil && left.Done && !within(left.At, checkCounts) {
+	if len(outputs) == 0 || err == nil && left.Done && !happenedWithin(left.At, checkValidFor) {
 		return json.RawMessage("{}")
 	}
 	return outputs
 }
 
-// late returns what the highly available MinIO does not have, if standalone MinIO is not as it was when the other one
-// had everything. Clients may have deleted some of that from the highly available one since; EKCO cannot distinguish
-// that from lost data.
-func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
+// findLateChanges compares if standalone MinIO changed after the highly available MinIO had all data, and returns what
+// the highly available MinIO lacks. This can include data that clients deleted there later, because EKCO cannot
+// distinguish it from lost data.
+func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	if err != nil {
 		return journal.MinioCompared{}, err
@@ -209,43 +214,49 @@ func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journ
 	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		left, err = both.missingSince(ctx, was)
+		left, err = both.missingSince(ctx, was, replica.Written)
 	}
 	if err == nil {
 		err = both.identify(ctx, record) // the check may have taken hours
 	}
 	if isUnknown(err) {
-		return unknown(err, ""), nil
+		return unknownResult(err, ""), nil
 	}
 	left.At = time.Now().UTC()
 	return left, err
 }
 
-// missingSince is missing, if standalone MinIO has another fingerprint than before.
-func (s sides) missingSince(ctx context.Context, was string) (left journal.MinioCompared, err error) {
+// missingSince is missing, but only if the fingerprint of standalone MinIO differs from was. If it does not, only
+// attributes may have changed that standalone MinIO does not list.
+func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return left, err
 	}
-	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
-		left.MinioFound, err = s.missing(ctx, replica.Written)
+	switch left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); {
+	case err != nil:
+	case left.Fingerprint != was:
+		left.MinioFound, err = s.missing(ctx, objects)
+	case all.Fingerprint.Incomplete:
+		err = addChanged(ctx, s.source, s.target, false, &left.MinioFound)
 	}
-	left.Store = s.id
+	left.Store, left.Target = s.id, s.targetID
 	return left, err
 }
 
-// hasLateLook reports whether the plan has that check. Those of earlier EKCOs do not.
-func hasLateLook(record journal.ActionRecord) bool {
+// hasLateCheck reports whether the plan has the check of [migrator.findLateChanges]. Plans of earlier EKCOs do not have
+// it.
+func hasLateCheck(record journal.ActionRecord) bool {
 	planned, is := record.Plan.Step(journal.StepDeleteMinioDeployment)
 	return !record.Planned || is && planned.Does == doesLookAndDelete
 }
 
-// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone. A claim that a new
-// Deployment uses is kept.
+// deleteSingleClaim deletes the claim of standalone MinIO. It is done when the claim is being deleted, because the
+// claim exists until the pod is gone. It keeps a claim that a new Deployment uses.
 type deleteSingleClaim struct{ *migrator }
 
-// leftOut is why something is not done.
-type leftOut struct {
+// skippedStep is the reason why EKCO skipped a step.
+type skippedStep struct {
 	Left string `json:"left"`
 }
 
@@ -263,32 +274,34 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 		return actions.Proof{}, err
 	}
 	if unread {
-		return leftAlone(keptUnread)
+		return skippedProof(unreadClaimReason)
 	}
 	single, err := s.api.Single(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	if single.Deployment != "" {
-		return leftAlone("the claim minio-pv-claim is kept: a new Deployment minio uses it")
+		return skippedProof("the claim minio-pv-claim is kept: a new Deployment minio uses it")
 	}
 	late, err := outputOf[journal.MinioCompared](step.Action, journal.StepDeleteMinioDeployment)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if hasLateLook(step.Action) && !late.Done {
-		return leftAlone("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
+	if hasLateCheck(step.Action) && !late.Done {
+		return skippedProof("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
-	return s.needed(ctx, step.Action)
+	return s.keepIfNeeded(ctx, step.Action, late.Target)
 }
 
-// needed keeps the claim if the highly available MinIO is gone, or has other volumes: the claim may have the last copy.
-func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
+// keepIfNeeded keeps the claim if the highly available MinIO is gone or has other volumes: the claim may have the last
+// copy of the data. compared is the id of its store at the last check, for records of versions that did not store it.
+func (s deleteSingleClaim) keepIfNeeded(ctx context.Context, record journal.ActionRecord, compared string) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
-	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
-		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
+	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon {
+		return skippedProof("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
 	_, was, known := storesOf(record)
+	was = cmp.Or(was, compared)
 	if err = errors.Join(err, known); err != nil || was == "" {
 		return actions.Proof{Missing: claimExists}, err
 	}
@@ -299,23 +312,22 @@ func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionReco
 	defer target.Close()
 	is, err := idOf(ctx, "ha-minio", target)
 	if err == nil && is != was {
-		return leftAlone("the claim minio-pv-claim is kept: " + otherTargetError{is, was}.Error())
+		return skippedProof("the claim minio-pv-claim is kept: " + otherTargetError{is, was}.Error())
 	}
 	return actions.Proof{Missing: claimExists}, err
 }
 
 const claimExists = "the claim of standalone MinIO still exists"
 
-// keptUnread is why a claim is kept that may have data without a copy.
-const keptUnread = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
+// unreadClaimReason is the reason to keep a claim that may have data without a copy.
+const unreadClaimReason = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
 
-func leftAlone(why string) (actions.Proof, error) {
-	outputs, err := json.Marshal(leftOut{why})
+func skippedProof(why string) (actions.Proof, error) {
+	outputs, err := json.Marshal(skippedStep{why})
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 
-// isUnread reports whether the Service selects the highly available MinIO after a switch without the last writes to
-// standalone MinIO.
+// isUnread reports whether the Service was switched to the highly available MinIO without copying the last writes.
 func isUnread(record journal.ActionRecord) (bool, error) {
 	plan, err := planOf(record)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore(t *testing.T) {
 		t.Errorf("%+v, %v; %s, %v", proof, err, outputs, failed)
 	}
 	// But it proves nothing long after that.
-	for ago, counts := range map[time.Duration]bool{checkCounts - time.Minute: true, checkCounts + time.Minute: false, -time.Hour: false} {
+	for ago, counts := range map[time.Duration]bool{checkValidFor - time.Minute: true, checkValidFor + time.Minute: false, -time.Hour: false} {
 		found := journal.MinioFound{At: time.Now().Add(-ago)}
 		step.Action = recordOf(t, ours, map[string]any{step.Planned.ID: journal.MinioCompared{MinioFound: found, Done: true}})
 		if proof, err := s.Prove(t.Context(), step); err != nil || !proof.Done || strings.Contains(string(proof.Outputs), "done") != counts {
@@ -120,7 +120,7 @@ func TestTheLastLookIsLeftOutWhereTheClaimIsKept(t *testing.T) {
 	older.Planned, older.Plan.Steps = true, []journal.PlannedStep{{ID: journal.StepDeleteMinioDeployment, Does: journal.StepDeleteMinioDeployment}}
 	for name, record := range map[string]journal.ActionRecord{"unread": unread, "an older plan": older} {
 		left := &remains{}
-		if _, err := (deleteDeployment{&migrator{api: left}}).looked(t.Context(), actions.StepContext{Action: record}); err != nil || left.looked != 0 {
+		if _, err := (deleteDeployment{&migrator{api: left}}).checkBeforeDeletion(t.Context(), actions.StepContext{Action: record}); err != nil || left.looked != 0 {
 			t.Errorf("%s: it looked %d times, %v", name, left.looked, err)
 		}
 	}
@@ -237,13 +237,13 @@ func TestAServiceThatWasChangedSinceEndsAHandOver(t *testing.T) {
 		return recordOf(t, ours, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: version}})
 	}
 	for version, want := range map[string]actions.VerdictKind{"8": actions.VerdictPass, "7": actions.VerdictAbandon, "": actions.VerdictPass} {
-		if got := m.untouched(t.Context(), switched(version)); got.Kind != want {
+		if got := m.serviceUntouched(t.Context(), switched(version)); got.Kind != want {
 			t.Errorf("known at %q: %+v", version, got)
 		}
 	}
 	record := switched("7")
 	record.Steps[journal.StepDeleteMinioDeployment] = journal.StepRecord{Attempts: 1, DoneAt: time.Now()}
-	if got := m.untouched(t.Context(), record); got.Kind != actions.VerdictPass {
+	if got := m.serviceUntouched(t.Context(), record); got.Kind != actions.VerdictPass {
 		t.Errorf("the Deployment is gone: %+v", got)
 	}
 }
@@ -254,7 +254,7 @@ func TestNothingIsComparedWhileTheServiceLeadsElsewhere(t *testing.T) {
 		journal.MinioServiceHA: true, journal.MinioServiceSingle: false, journal.MinioServiceDisabled: false, journal.MinioServiceInstaller: false, "": false,
 	} {
 		left := &remains{leads: leads, version: "8", single: minio.Single{Deployment: "uid-single", Replicas: 1}}
-		found, err := compare{&migrator{api: left}}.look(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)})
+		found, err := compareStores{&migrator{api: left}}.compareOnce(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)})
 		var waits *actions.UnfinishedError
 		if compares {
 			if err != nil || !found.Unread || found.Version != "8" || found.Count != 1 {
@@ -420,7 +420,8 @@ func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
 	}
 }
 
-// TestADeploymentThatSomebodyElseDeletesKeepsItsClaim: what holds its deletion nobody has released, and it is on the claim.
+// TestADeploymentThatSomebodyElseDeletesKeepsItsClaim: what holds its deletion nobody has released, and it is on the
+// claim.
 func TestADeploymentThatSomebodyElseDeletesKeepsItsClaim(t *testing.T) {
 	other := minio.ServiceRef(miniosim.Namespace)
 	other.Name = "minio-nodeport"

@@ -16,51 +16,52 @@ import (
 )
 
 const (
-	// listenLease is when a second connection follows the one that listens, which the server ends after an hour; for
-	// listenOverlap both listen.
+	// listenLease is the age of a connection at which EKCO opens the next one, because the server ends each connection
+	// after an hour. Both connections listen for listenOverlap.
 	listenLease   = 45 * time.Minute
 	listenOverlap = time.Minute
-	// listenRetry is the pause before it connects again.
+	// listenRetry is the pause before EKCO connects again.
 	listenRetry = 5 * time.Second
-	// echoTimeout is how long EKCO waits for the event of an echo, which it sends every echoInterval: a server may
-	// delay events until there are enough.
+	// EKCO sends an echo request each echoInterval, and waits echoTimeout for its event: a server may delay events
+	// until it has enough of them.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxRemovals is the maximum number of removals that are remembered between passes, of 24 bytes each. What is
-	// forgotten is not known to be removed.
+	// maxRemovals limits the removals that EKCO remembers between passes, at 24 bytes each. EKCO does not know of
+	// removals that it has forgotten.
 	maxRemovals = 100_000
 )
 
-// listener remembers which removals the events of standalone MinIO reported: EKCO removes only these from the copy
-// without asking a person. It listens from the first connection of a migration until that is over, but not while EKCO
-// is away. It is nil where EKCO does not listen.
+// listener remembers which removals standalone MinIO reported in events. EKCO removes only these objects from the copy
+// without asking a person. It listens from the first connection of a migration to the end of the migration, but not
+// while EKCO is away. It is nil if EKCO does not listen.
 type listener struct {
 	mu sync.Mutex
-	// pod is the pod that it listens to, store the id of its store. life is the context of the migration that listens.
+	// pod is the pod to which the listener is connected, and store is the id of the pod's store. life is the context of
+	// the migration.
 	pod, store string
 	life       context.Context
 	source     minio.Store
-	// echoes are waited for, by key. silent is set if the pod reports no echo, so that EKCO does not wait for one
-	// again.
+	// echoes has a callback for each expected echo, by key. silent is true if the pod reports no echoes, so that EKCO
+	// stops waiting for them.
 	echoes map[string]func()
 	silent bool
-	// removals are those since the last pass over everything, before those between the last two passes, each with the
+	// removals are the removals since the last full pass, before those between the last two passes. The values are
 	// milliseconds since 1970.
 	removals, before map[removalHash]int64
-	// failed is why EKCO missed events, until that was logged.
+	// failed is the reason why EKCO missed events. It is nil after the reason was logged.
 	failed error
 }
 
-// removalHash stands for a removal without its time: keys may be long.
+// removalHash identifies a removed version in little space, because keys may be long. It does not include the time.
 type removalHash [16]byte
 
 func hashOf(bucket, key, id string) removalHash {
-	sum := sha256.Sum256([]byte(bucket + "\x00" + key + "\x00" + id)) // none of them has a NUL
+	sum := sha256.Sum256([]byte(bucket + "\x00" + key + "\x00" + id)) // no part can contain a NUL
 	return removalHash(sum[:16])
 }
 
-// listen starts to listen to a pod before it returns, if ctx is of an open migration. The store is closed when
-// listening ends.
+// listen starts to listen to a pod before it returns, if ctx is the context of an open migration. It closes the store
+// when listening ends.
 func (h *listener) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
 	life := actions.Life(ctx)
 	if h == nil || life == nil {
@@ -96,7 +97,8 @@ func (h *listener) listen(ctx context.Context, pod minio.SinglePod, id string, c
 	return nil
 }
 
-// catchUp waits until all earlier removals are reported. If that takes too long, the rest is not known to be removed.
+// catchUp waits until the server has reported all earlier removals. After a timeout EKCO treats the rest as not
+// removed.
 func (h *listener) catchUp(ctx context.Context) {
 	if h == nil {
 		return
@@ -137,7 +139,7 @@ func (h *listener) catchUp(ctx context.Context) {
 	}
 }
 
-// isSilent reports whether a server was seen to answer without reporting an echo.
+// isSilent reports whether the server answered requests but reported no echo.
 func (h *listener) isSilent(seen bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +147,7 @@ func (h *listener) isSilent(seen bool) bool {
 	return h.silent
 }
 
-// follow listens to a pod, one connection after the other, until the migration is over or listens to another pod.
+// follow listens to a pod, with one connection after the other, until the migration is over or listens to another pod.
 func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 	defer store.Close()
 	for h.needs(life, pod) {
@@ -161,7 +163,7 @@ func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 		select {
 		case <-time.After(listenLease):
 			continue
-		case <-ended: // with the migration, too
+		case <-ended: // the end of the migration closes it, too
 		}
 		select {
 		case <-life.Done():
@@ -197,7 +199,7 @@ func (h *listener) fails(err error) {
 	h.failed = err
 }
 
-// failure returns once why EKCO missed events.
+// failure returns the reason why EKCO missed events, and clears it.
 func (h *listener) failure() error {
 	if h == nil {
 		return nil
@@ -208,8 +210,8 @@ func (h *listener) failure() error {
 	return h.failed
 }
 
-// removed reports whether an event reported the removal of a version, or of all of its object or bucket, after it was
-// written; a version without a key stands for the bucket.
+// removed reports whether an event reported the removal of this version, its object or its bucket after the version was
+// written. A version without a key means the bucket itself.
 func (h *listener) removed(bucket string, v s3.Version) bool {
 	if h == nil {
 		return false
@@ -226,8 +228,9 @@ func (h *listener) removed(bucket string, v s3.Version) bool {
 	return false
 }
 
-// passed forgets removals from before the pass over everything that just ended, which removed them from the copy.
-func (h *listener) passed() {
+// forgetBeforePass forgets the removals from before the full pass that just ended, because that pass removed them from
+// the copy.
+func (h *listener) forgetBeforePass() {
 	if h == nil {
 		return
 	}
@@ -236,8 +239,9 @@ func (h *listener) passed() {
 	h.removals, h.before = map[removalHash]int64{}, h.removals
 }
 
-// known returns what may be removed from the copy because a person released it.
-func (m *migrator) known(record journal.ActionRecord) (func(name string) bool, error) {
+// releasedItems returns a function that reports whether a person released an item, so that EKCO may remove the item
+// from the copy.
+func (m *migrator) releasedItems(record journal.ActionRecord) (func(name string) bool, error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
 		return nil, err

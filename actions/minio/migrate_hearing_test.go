@@ -69,11 +69,11 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 				t.Fatalf("it is not heard at %s", time.Now())
 			}
 		}
-		h.passed()
+		h.forgetBeforePass()
 		if !h.removed("b", old) {
 			t.Error("a pass that began before it may not have removed it")
 		}
-		if h.passed(); h.removed("b", old) {
+		if h.forgetBeforePass(); h.removed("b", old) {
 			t.Error("it is never forgotten")
 		}
 		v := version("often")
@@ -173,7 +173,7 @@ func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
 		return h.removed("bucket", s3.Version{Key: fmt.Sprint(long, i), ID: s3.NullVersion, Modified: at})
 	}
 	for range 2 {
-		h.passed()
+		h.forgetBeforePass()
 		for i := range maxRemovals + 1 {
 			take(i, at)
 		}

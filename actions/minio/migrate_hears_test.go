@@ -2,8 +2,10 @@ package minio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,6 +145,7 @@ func TestAPauseIsHeardByWhatTakesLong(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
 				b := grown(w)
+				b.Target.AddBucket(kept, s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Lifecycle: "<expire/>"}) // EKCO unsets it
 				b.asks()
 				b.Source.SetLatency(100 * time.Millisecond)
 				paused := actionstest.Answering(actions.Pass())
@@ -187,6 +190,47 @@ func TestNoOutageBeginsAfterAPause(t *testing.T) {
 			t.Errorf("the Service was patched %d times, and on record is %+v", n, b.cut())
 		}
 		r.Halt()
+	})
+}
+
+// disabling is an API server that counts the calls that start an outage: such a call may have an effect although its
+// caller no longer waits.
+type disabling struct {
+	minio.API
+	calls *atomic.Int32
+}
+
+func (d disabling) Disable(ctx context.Context, version string) (string, error) {
+	d.calls.Add(1)
+	return d.API.Disable(ctx, version)
+}
+
+// TestNoOutageBeginsAfterAStop: EKCO stops while the preflights are asked for the last time.
+func TestNoOutageBeginsAfterAStop(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		api := disabling{b.Client(b.Objects), new(atomic.Int32)}
+		m := &migrator{api: api, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		r := w.Ready()
+		last := false
+		paused := actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
+			if b.cut().Disabled && b.cut().Away == "" {
+				last = true
+				r.Stop()
+				<-ctx.Done()
+			}
+			return actions.Pass()
+		})
+		r.Begin(actionstest.With(b.Config([]actions.Definition{migrating(m)}), map[string]actions.Preflight{"Paused": paused}), w.Record())
+		if err := r.Wait(); !errors.Is(err, context.Canceled) || !last {
+			t.Errorf("stopped before the outage: %t, %v", last, err)
+		}
+		if n := api.calls.Load(); n != 0 {
+			t.Errorf("after the stop EKCO called the API %d times to start the outage", n)
+		}
+		b.backs()
 	})
 }
 

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// asideBucket has, on the highly available MinIO, the versions that standalone MinIO no longer has and whose
-	// removal no event reported. No migration looks at it, unless a client created it.
+	// asideBucket is a bucket on the highly available MinIO. It has the versions that standalone MinIO no longer has
+	// although no event reported their removal. Migrations ignore the bucket, unless a client created it.
 	asideBucket = "ekco-set-aside"
-	// maxAside is how many versions EKCO sets aside without asking a person.
+	// maxAside is the maximum number of versions that EKCO sets aside without asking a person.
 	maxAside = 20
 )
 
-// setAside accounts for what only the highly available MinIO has. A few versions that clients may have removed while
-// EKCO did not listen are set aside there; if there are more, a person decides.
+// setAside handles versions that only the highly available MinIO has. Clients may have removed them from standalone
+// MinIO while EKCO did not listen. If there are few, EKCO sets them aside there; if there are more, a person decides.
 func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, users []string) error {
 	names := slices.Clone(users)
 	buckets := false
@@ -41,7 +41,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 	}
 	aside := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.state.Aside, names))))
 	if buckets || len(users) > 0 || kept.Count > len(kept.Items) || len(aside) > maxAside {
-		return a.loses(both, kept.Count+len(users), names)
+		return a.askAboutLoss(both, kept.Count+len(users), names)
 	}
 	a.state.Aside = aside
 	if err := a.note(ctx); err != nil {
@@ -60,20 +60,20 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 	}
 	if len(stays) > 0 {
 		a.state.Aside = slices.DeleteFunc(aside, func(name string) bool { return slices.Contains(stays, name) })
-		return a.loses(both, len(stays), stays)
+		return a.askAboutLoss(both, len(stays), stays)
 	}
 	return nil
 }
 
-// loses asks a person to decide on what only the highly available MinIO has.
-func (a *attempt) loses(both sides, count int, names []string) error {
+// askAboutLoss asks a person to decide about data that only the highly available MinIO has.
+func (a *attempt) askAboutLoss(both sides, count int, names []string) error {
 	slices.Sort(names)
 	names = names[:min(len(names), replica.MaxNames)]
 	a.state.Lost = journal.MinioFound{Count: count, Names: names, At: time.Now().UTC(), Store: both.id}
 	return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
 }
 
-// removeReported removes versions whose removal was reported after the pass looked for it, and returns the rest.
+// removeReported removes versions whose removal an event reported after the pass asked for it, and returns the rest.
 func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
 	if rest.Count = kept.Count; kept.Count > 0 {
 		s.listener.catchUp(ctx)
@@ -91,7 +91,7 @@ func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest repl
 	return rest, nil
 }
 
-// putAside sets a version aside, unless the source has it after all.
+// putAside sets a version aside, unless the source has that version now.
 func (s sides) putAside(ctx context.Context, item replica.Item) error {
 	theirs, err := s.source.VersionsOf(ctx, item.Bucket, item.Key)
 	if err != nil {
@@ -108,10 +108,10 @@ func (s sides) putAside(ctx context.Context, item replica.Item) error {
 
 func lostText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("standalone MinIO does not have %s that ha-minio has, and no event reported their removal: %s; if the volume of standalone MinIO lost data, restore it, or \"ekco cancel %s\" and point Service minio to ha-minio; "+
-		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly what is named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
+		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly the items named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releaseCommand(keyFor(found), record))
 }
 
-// sourceKept holds the switch while data of standalone MinIO may be lost, and warns of what was set aside.
+// sourceKept holds the switch while it may lose data of standalone MinIO, and warns about versions that EKCO set aside.
 func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {

@@ -2,6 +2,7 @@ package minio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
 		}
 		source.Delete("b", "removed", time.Now())
 		source.Lose("b", "lost", s3.NullVersion)
-		both := sides{source: from, target: &fenced{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, listener: h}
+		both := sides{source: from, target: &fencedStore{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, listener: h}
 		rest, err := both.removeReported(t.Context(), kept)
 		if err != nil || rest.Count != 1 || len(rest.Items) != 1 || rest.Items[0].Key != "lost" {
 			t.Errorf("%v, %+v", err, rest)
@@ -120,7 +121,7 @@ func TestWhatTheSourceHasAfterAllIsNotMoved(t *testing.T) {
 		source, target := s3sim.New(), s3sim.New()
 		source.AddBucket("b", nil)
 		target.AddBucket("b", nil)
-		both := sides{source: plainStore{source}, target: &fenced{Store: plainStore{target}, service: newFence(newService())}}
+		both := sides{source: plainStore{source}, target: &fencedStore{Store: plainStore{target}, service: newFence(newService())}}
 		for key, ago := range map[string]time.Duration{"there": 0, "newer": -time.Minute, "older": time.Minute, "lost": 0} {
 			v := target.Write("b", key, "text", s3.Attributes{}, time.Now())
 			if key != "lost" {
@@ -149,7 +150,8 @@ func TestWhatTheSourceHasAfterAllIsNotMoved(t *testing.T) {
 	})
 }
 
-// TestNoMoreIsSetAsideThanALittleInAll: a person decides about what comes after that. What is moved is on record before.
+// TestNoMoreIsSetAsideThanALittleInAll: a person decides about what comes after that. What is moved is on record
+// before.
 func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
@@ -214,5 +216,19 @@ func TestWhatIsSetAsideTwiceCountsOnce(t *testing.T) {
 			t.Errorf("on record is %q", aside)
 		}
 		b.ends(r, handedOver)
+	})
+}
+
+// TestMoreThanIsNamedIsNotSetAside: a few of them may be left when the named ones were removed after all.
+func TestMoreThanIsNamedIsNotSetAside(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		v := b.Target.Write(plain, "lost", "text", s3.Attributes{}, time.Now())
+		a := &attempt{migrator: &migrator{}, step: actions.StepContext{Action: recordOf(t, ours, nil)}}
+		err := a.setAside(w.T.Context(), b.both(), replica.Kept{Count: 2, Items: []replica.Item{{Bucket: plain, Version: v}}}, nil)
+		if !errors.As(err, new(*actions.UnfinishedError)) || a.state.Lost.Count != 2 || len(a.state.Aside) != 0 {
+			t.Errorf("%v, lost are %+v, aside %q", err, a.state.Lost, a.state.Aside)
+		}
 	})
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// obstacle is why clients cannot be cut off in the regular way, without which the switch would miss their last writes.
-// Without a key there is no such reason.
+// obstacle is the reason why EKCO cannot cut clients off in the normal way, so that the switch would miss their last
+// writes. An empty key means that there is no obstacle.
 type obstacle struct {
-	// key names the cause, with the object that it is about.
+	// key names the cause and the object that causes it.
 	key, text string
-	// unreadable is set if standalone MinIO cannot be read, passes if that is often temporary.
-	unreadable, passes bool
+	// unreadable is true if EKCO cannot read standalone MinIO. passes is true if the obstacle is often temporary.
+	unreadable, isTemporary bool
 }
 
-// keyOf is the key of a hold for it. A force counts for one attempt.
+// keyOf returns the key of a hold for the obstacle. A force is valid for one attempt.
 func (l obstacle) keyOf(state journal.MinioCutOver) string {
 	return fmt.Sprintf("%s, for attempt %d", l.key, state.Forces+1)
 }
@@ -35,7 +35,7 @@ func (m *migrator) findObstacle(ctx context.Context, record journal.ActionRecord
 	}
 	pod, serves := single.Serving()
 	if !serves {
-		return obstacle{key: "absent", text: noSourceError{single.Lacks()}.Error(), unreadable: true, passes: true}, nil
+		return obstacle{key: "absent", text: noSourceError{single.Lacks()}.Error(), unreadable: true, isTemporary: true}, nil
 	}
 	both, err := m.openPod(ctx, pod, record)
 	if other := (otherSourceError{}); errors.As(err, &other) {
@@ -73,7 +73,7 @@ func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecor
 	verdict := actions.Hold(fmt.Sprintf("%s; both sides were last the same at %s; EKCO continues automatically when this is fixed; "+
 		"\"ekco retry --force %s\" switches without it, once: later writes may be lost%s, and the claim of standalone MinIO is kept",
 		obstacle.text, words.Stamp(caught.VerifiedAt), record.ID, setByHand(caught))).About(key)
-	if obstacle.passes {
+	if obstacle.isTemporary {
 		return verdict.OnceLasting(m.AbsentFor, obstacle.text+"; after that you can switch without it")
 	}
 	return verdict

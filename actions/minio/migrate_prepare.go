@@ -15,8 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// prepare creates the buckets, users and policies. Its proof is its record: a comparison follows when everything is
-// copied.
+// prepare creates the buckets, users and policies. Its record is its proof, because EKCO compares both sides after the
+// copy anyway.
 type prepare struct{ *migrator }
 
 func (s prepare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -36,7 +36,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		err = elsewhereError{leads}
 	}
 	if err != nil {
-		return nil, waiting(err)
+		return nil, asWait(err)
 	}
 	both.target.service.expect(leads, version)
 	foreign, err := s.foreign(ctx, both, step)
@@ -44,19 +44,19 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	if err := step.CheckAgain(ctx); err != nil {
-		return nil, err // the comparison took its time
+		return nil, err // the comparison may have taken long
 	}
-	if err := watched(ctx, s.unsettle, both.watchService()); err != nil {
-		return nil, waiting(err)
+	if err := runWatched(ctx, s.removeActingSettings, both.watchService()); err != nil {
+		return nil, asWait(err)
 	}
 	left := journal.MinioPrepared{Source: both.id, Target: both.targetID, Version: version, Foreign: foreign, Done: true}
-	if err := watched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService(), watchPolicy(step)); err != nil {
-		return nil, waiting(err)
+	if err := runWatched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService(), watchPolicy(step)); err != nil {
+		return nil, asWait(err)
 	}
 	return json.Marshal(left)
 }
 
-// survey prepares the target, and records how much there is on both sides.
+// survey prepares the target, and records how much data both sides have.
 func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	lost, err := s.prepare(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	return nil
 }
 
-// foreign returns what the target has that EKCO did not copy, and a person released.
+// foreign returns the data of the target that EKCO did not copy and that a person released.
 func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
 	plan, err := planOf(step.Action)
 	if err != nil {
@@ -97,12 +97,13 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		return journal.MinioFound{}, err
 	}
 	since := plan.Ours
-	if plan.Source != both.id || since.After(time.Now()) {
-		since = time.Time{} // EKCO copied another store, of which this may be the last copy; or its clock was wrong
+	if plan.Source != both.id || plan.Target != both.targetID || since.After(time.Now()) {
+		// EKCO copied another store, of which this may be the last copy; or copied to another store; or its clock was wrong.
+		since = time.Time{}
 	}
 	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)
-	if err == nil && since.IsZero() { // it may have served
-		err = changed(ctx, both.target, both.source, true, &found)
+	if err == nil && since.IsZero() { // the target may have served clients
+		err = addChanged(ctx, both.target, both.source, true, &found)
 	}
 	if err != nil || found.Count == 0 {
 		return found, err
@@ -115,16 +116,16 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 	return found, errors.Join(err, &actions.UnfinishedError{Left: foreignText(found, step.Action), Waits: true, Outputs: outputs})
 }
 
-// loss is what cannot be carried over.
+// loss lists items that EKCO cannot copy.
 type loss struct {
 	settings []replica.Warning
-	// iam are users, policies and the like; versions are those of objects.
+	// iam names users, policies and similar items; versions names versions of objects.
 	iam, versions []string
-	// kept are users, policies and the like that only the target has, and no person released.
+	// kept names users, policies and similar items that only the target has and that no person released.
 	kept []string
 }
 
-// names is the loss for people.
+// names returns the names of all lost items, for persons.
 func (l loss) names() (names []string) {
 	for _, w := range l.settings {
 		names = append(names, w.String())
@@ -138,12 +139,12 @@ func (l loss) names() (names []string) {
 	return names
 }
 
-// hasSetting reports whether a setting of a bucket is part of it.
+// hasSetting reports whether the loss includes this setting of the bucket.
 func (l loss) hasSetting(bucket string, name s3.SettingName) bool {
 	return slices.ContainsFunc(l.settings, func(w replica.Warning) bool { return w.Bucket == bucket && w.Setting == name })
 }
 
-// prepare creates buckets, with the settings that do not act automatically, and users and policies. Secrets are in
+// prepare creates users, policies, and buckets with the settings that do not act automatically. It keeps secrets in
 // memory only.
 func (s sides) prepare(ctx context.Context) (loss, error) {
 	warnings, err := replica.Prepare(ctx, s.source, s.target)
@@ -154,8 +155,8 @@ func (s sides) prepare(ctx context.Context) (loss, error) {
 	return loss{settings: warnings, iam: iam, kept: kept}, err
 }
 
-// sameIAM makes users and policies those of the source, and names what the target does not accept, and what only the
-// target has and keeps: a server that has lost the files of users serves without them.
+// sameIAM copies users and policies from the source. It returns the names that the target refuses, and the names that
+// only the target has. EKCO keeps the latter, because a server that has lost the files of its users still serves.
 func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) {
 	want, err := s.source.ExportIAM(ctx)
 	if err != nil {
@@ -171,9 +172,9 @@ func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) 
 	return refused, have.Beyond(want), nil
 }
 
-// rehearse sets each setting that acts automatically for a moment, and names what the target does not accept, which
-// must be known before the switch. keeps collects these settings.
-func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.Warning, err error) {
+// rehearse sets each setting that acts automatically for a moment, and returns the settings that the target refuses: a
+// person must know these before the switch. keeps collects the settings.
+func (s sides) rehearse(ctx context.Context, keeps *actingSettings) (refused []replica.Warning, err error) {
 	buckets, err := s.source.Buckets(ctx)
 	if err != nil {
 		return nil, err
@@ -189,7 +190,7 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 		}
 		keeps.add(bucket, want)
 		for _, name := range []s3.SettingName{s3.Lifecycle, s3.Notification, s3.Quota} {
-			if want[name] == "" && have[name] == "" { // otherwise an earlier attempt was interrupted
+			if want[name] == "" && have[name] == "" { // otherwise remove what an interrupted attempt left
 				continue
 			}
 			warning, err := s.trySetting(ctx, bucket, name, want[name])
@@ -207,7 +208,7 @@ func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingNam
 	if refused, err := replica.Try(ctx, s.target, bucket, name, want); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout) // it would act on copies
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout) // remove it even if ctx ends, because it would act on copies
 	defer cancel()
 	if err := s.target.Set(ctx, bucket, name, ""); err != nil {
 		return nil, fmt.Errorf("remove the %s of bucket %s, which EKCO set only as a test: %w", name, bucket, err)

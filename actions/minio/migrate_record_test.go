@@ -173,7 +173,7 @@ func TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo(t *testing.T) {
 
 // TestReplicasAreOnTheNodesOfTheirPods: those of which nobody knows share what there is.
 func TestReplicasAreOnTheNodesOfTheirPods(t *testing.T) {
-	machine := machines([]journal.MinioPod{{Name: "ha-minio-0", Node: "a"}, {Name: "ha-minio-1", Node: "b"}, {Name: "ha-minio-2"}, {Name: "10", Node: "c"}})
+	machine := nodeOfServer([]journal.MinioPod{{Name: "ha-minio-0", Node: "a"}, {Name: "ha-minio-1", Node: "b"}, {Name: "ha-minio-2"}, {Name: "10", Node: "c"}})
 	var got []string
 	for _, host := range []string{"ha-minio-0.ha-minio.minio.svc.cluster.local", "ha-minio-1", "ha-minio-2.ha-minio", "ha-minio-7.ha-minio", "10.32.0.4", ""} {
 		got = append(got, fmt.Sprintf("%q", machine(host)))

@@ -84,8 +84,8 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 				source, target := s3sim.New(), &picky{plainStore: plainStore{s3sim.New()}, fails: test.fails, keeps: test.keeps}
 				source.AddBucket("b", all)
 				target.AddBucket("b", nil)
-				both := sides{source: plainStore{source}, target: &fenced{Store: target, service: newFence(newService())}}
-				keeps := &acting{of: map[string]map[string]string{}}
+				both := sides{source: plainStore{source}, target: &fencedStore{Store: target, service: newFence(newService())}}
+				keeps := &actingSettings{of: map[string]map[string]string{}}
 				lost, err := both.rehearse(t.Context(), keeps)
 				if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 					t.Error(err)
@@ -115,8 +115,8 @@ func TestWhatATryLeftIsTakenAway(t *testing.T) {
 			source, target := s3sim.New(), s3sim.New()
 			source.AddBucket("b", s3.Settings{s3.Lifecycle: wanted})
 			target.AddBucket("b", s3.Settings{s3.Lifecycle: "<expire/>"})
-			both := sides{source: plainStore{source}, target: &fenced{Store: plainStore{target}, service: newFence(newService())}}
-			keeps := &acting{of: map[string]map[string]string{}}
+			both := sides{source: plainStore{source}, target: &fencedStore{Store: plainStore{target}, service: newFence(newService())}}
+			keeps := &actingSettings{of: map[string]map[string]string{}}
 			if _, err := both.rehearse(t.Context(), keeps); err != nil {
 				t.Error(err)
 			}
@@ -164,7 +164,7 @@ func (t decliningTarget) Set(ctx context.Context, bucket string, name s3.Setting
 	t.by.mu.Lock()
 	declines := slices.Contains(t.by.names, name)
 	t.by.mu.Unlock()
-	if idle, has := idle[name]; declines && (!has || value != idle) {
+	if idle, has := idleSettings[name]; declines && (!has || value != idle) {
 		return declined{errors.New("it is too much")}
 	}
 	return t.Store.Set(ctx, bucket, name, value)

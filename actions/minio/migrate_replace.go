@@ -13,18 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// replace ends the pod that clients have connections to, and waits until another pod of the same controller answers.
+// replace deletes the pod to which clients are connected, and waits until another pod of the same controller answers.
 func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 	for lacks := ""; ; {
-		pod, missing, err := a.look(ctx)
+		pod, missing, err := a.lookForSuccessor(ctx)
 		switch {
 		case err == nil && missing == "":
 			return pod, nil
 		case errors.As(err, new(otherSourceError)), errors.As(err, new(crowdedError)):
-			return minio.SinglePod{}, err // a retry finds the same, and clients wait
+			return minio.SinglePod{}, err // a retry would find the same error, and clients wait
 		case err == nil:
 			lacks = missing
-		case ctx.Err() == nil || lacks == "": // an interrupted look says nothing
+		case ctx.Err() == nil || lacks == "": // an interrupted look proves nothing
 			lacks = err.Error()
 		}
 		select {
@@ -35,13 +35,13 @@ func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 	}
 }
 
-// crowdedError is the text of [minio.Single.Crowded].
+// crowdedError has the text of [minio.Single.Crowded].
 type crowdedError string
 
 func (e crowdedError) Error() string { return string(e) }
 
-// look is [attempt.successor] of the present pods.
-func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
+// lookForSuccessor calls [attempt.successor] with the pods that exist now.
+func (a *attempt) lookForSuccessor(ctx context.Context) (minio.SinglePod, string, error) {
 	single, err := a.api.Single(ctx)
 	if err != nil {
 		return minio.SinglePod{}, "", err
@@ -52,7 +52,7 @@ func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
 	return a.successor(ctx, single)
 }
 
-// successor returns the only pod if it is a new one and answers, or what is missing for that. It ends the pods that
+// successor returns the only pod if it is new and answers, or else the missing condition. It deletes the pods that
 // served: all of them must be gone.
 func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio.SinglePod, lacks string, err error) {
 	for _, one := range single.Own() {
@@ -74,7 +74,7 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 	case own[0].Controller != a.state.Controller:
 		return pod, "pod " + own[0].Name + " belongs to another controller", nil
 	default:
-		pod, lacks, err = a.live(ctx, own[0])
+		pod, lacks, err = a.readPod(ctx, own[0])
 	}
 	if err != nil || lacks != "" {
 		return pod, lacks, err
@@ -82,8 +82,8 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 	return pod, "", a.answers(ctx, pod)
 }
 
-// live returns the pod of that UID as it is now: an address that it no longer has may be another pod's.
-func (a *attempt) live(ctx context.Context, of minio.SinglePod) (pod minio.SinglePod, lacks string, err error) {
+// readPod reads the pod with this UID again: if its address changed, another pod may have the old address.
+func (a *attempt) readPod(ctx context.Context, of minio.SinglePod) (pod minio.SinglePod, lacks string, err error) {
 	pod, exists, err := a.api.SinglePod(ctx, of.Name, of.UID)
 	switch {
 	case err != nil:
@@ -96,9 +96,9 @@ func (a *attempt) live(ctx context.Context, of minio.SinglePod) (pod minio.Singl
 	return pod, "", nil
 }
 
-// stillServes returns an error unless the pod that was compared still has its address.
+// stillServes returns an error if the compared pod no longer has its address.
 func (a *attempt) stillServes(ctx context.Context, compared minio.SinglePod) error {
-	pod, lacks, err := a.live(ctx, compared)
+	pod, lacks, err := a.readPod(ctx, compared)
 	if err == nil && lacks == "" && pod.Address != compared.Address {
 		lacks = fmt.Sprintf("pod %s has address %s now", pod.Name, pod.Address)
 	}
@@ -108,7 +108,8 @@ func (a *attempt) stillServes(ctx context.Context, compared minio.SinglePod) err
 	return err
 }
 
-// answers returns nil once a pod answers all requests: it serves objects before it has loaded users and policies.
+// answers returns nil once a pod answers all kinds of requests. A pod serves objects before it has loaded users and
+// policies.
 func (a *attempt) answers(ctx context.Context, pod minio.SinglePod) error {
 	both, err := a.openPod(ctx, pod, a.step.Action)
 	if err != nil {

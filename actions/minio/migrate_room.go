@@ -12,10 +12,11 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// room compares the rest of the copy with the free space, which the size of a local volume does not limit.
-func (m *migrator) room(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// hasRoom compares the size of the rest of the copy with the free space of the disks. The size of a local volume does
+// not limit its use.
+func (m *migrator) hasRoom(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun || record.HasForced(MinioRoom, keyRoom) {
-		return actions.Pass() // nothing was surveyed, or a person forced it
+		return actions.Pass() // EKCO surveyed nothing, or a person forced it
 	}
 	all, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -40,8 +41,8 @@ func (m *migrator) room(ctx context.Context, record journal.ActionRecord) action
 	return actions.Hold(fmt.Sprintf("%s; enlarge its volumes or the nodes' disks, or, if they can grow, continue with \"ekco retry --force %s\"", lacks, record.ID)).About(keyRoom)
 }
 
-// lacksRoom returns how much does not fit of what is still to be copied, "" if everything does. Buckets and keys are
-// copied in order, so that what an earlier migration copied is among the first of them: it is not copied again.
+// lacksRoom returns a text with the missing space for the rest of the copy, or "" if the rest fits. EKCO copies buckets
+// and keys in order. So data that an earlier migration copied is among the first items, and is not copied again.
 func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioPrepared, done journal.MinioCopied) (string, error) {
 	server, err := both.target.Server(ctx)
 	if err != nil {
@@ -52,17 +53,17 @@ func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioP
 		return "", err
 	}
 	need := server.Takes(all.Versions-max(done.Versions, all.ThereVersions), all.Bytes-max(done.Bytes, all.ThereBytes))
-	free := server.Room(machines(live.Pods))
+	free := server.Room(nodeOfServer(live.Pods))
 	if need <= free {
 		return "", nil
 	}
-	return fmt.Sprintf("ha-minio has room for %s (a fifth of each file system must stay free, and replicas on a node share its disk), and the rest of the copy takes %s",
-		size(free), size(need)), nil
+	return fmt.Sprintf("ha-minio has room for %s, but the rest of the copy takes %s; a fifth of each file system must stay free, and replicas on a node share its disk",
+		formatBytes(free), formatBytes(need)), nil
 }
 
-// machines names the node of a server of the highly available MinIO. Servers without a known node are counted as one
-// node.
-func machines(pods []journal.MinioPod) func(host string) string {
+// nodeOfServer returns a function that names the node of a server of the highly available MinIO. All servers without a
+// known node count as one node.
+func nodeOfServer(pods []journal.MinioPod) func(host string) string {
 	nodes := make(map[string]string, len(pods))
 	for _, pod := range pods {
 		nodes[pod.Name] = pod.Node
@@ -76,7 +77,7 @@ func machines(pods []journal.MinioPod) func(host string) string {
 	}
 }
 
-// roomInterval is how often the free space is checked during a copy: other programs write to the same disks.
+// roomInterval is how often EKCO checks the free space during a copy, because other programs write to the same disks.
 const roomInterval = time.Minute
 
 // noRoomError ends a copy that would fill the disks of the nodes.
@@ -84,8 +85,8 @@ type noRoomError struct{ lacks string }
 
 func (e noRoomError) Error() string { return e.lacks }
 
-// size is a number of bytes for people.
-func size(bytes uint64) string {
+// formatBytes formats a number of bytes for persons.
+func formatBytes(bytes uint64) string {
 	if bytes < 1<<20 {
 		return words.Count(bytes, "byte")
 	}

@@ -65,7 +65,7 @@ func TestRoomIsForWhatIsLeftToCopy(t *testing.T) {
 				server.Drives = append(server.Drives, s3.Drive{Host: host, Works: true, Total: total, Free: uint64(total/5 + test.free)})
 			}
 			m := &migrator{api: placed{pods: pods}}
-			both := sides{target: &fenced{Store: roomy{plainStore{s3sim.New()}, server}}}
+			both := sides{target: &fencedStore{Store: roomy{plainStore{s3sim.New()}, server}}}
 			lacks, err := m.lacksRoom(t.Context(), both, test.all, test.done)
 			if err != nil || (lacks == "") != (test.lacks == "") || !strings.Contains(lacks, test.lacks) {
 				t.Errorf("%v, it lacks %q, want %q", err, lacks, test.lacks)

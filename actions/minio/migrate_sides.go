@@ -15,17 +15,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sides are the two stores of a migration. The credentials live as long as they do.
+// sides has the two stores of a migration. It keeps their credentials until it is closed.
 type sides struct {
 	pod    minio.SinglePod
 	source minio.Store
-	target *fenced
-	// id is that of the source, targetID that of the target.
+	target *fencedStore
+	// id is the deployment id of the source. targetID is the deployment id of the target.
 	id, targetID string
 	listener     *listener
 }
 
-// removed reports whether a version that the source does not have may be removed from the copy.
+// removed reports whether EKCO may remove a version from the copy because the source no longer has it.
 func (s sides) removed(bucket string, v s3.Version) bool {
 	return s.listener.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
 }
@@ -35,15 +35,15 @@ func (s sides) close() {
 	s.target.Close()
 }
 
-// noSourceError says that standalone MinIO does not serve.
+// noSourceError reports that standalone MinIO does not serve.
 type noSourceError struct{ lacks string }
 
 func (e noSourceError) Error() string {
 	return "standalone MinIO, which has all data, does not serve: " + e.lacks
 }
 
-// otherSourceError says that standalone MinIO serves another store than the one that is migrated: a new volume is
-// empty, and EKCO would remove everything that was copied.
+// otherSourceError reports that standalone MinIO serves another store than the migrated one. A new volume is empty, so
+// EKCO would remove everything that it copied.
 type otherSourceError struct{ pod, is, was string }
 
 func (e otherSourceError) Error() string {
@@ -51,8 +51,8 @@ func (e otherSourceError) Error() string {
 		"attach its former volume again", e.pod, e.is, e.was)
 }
 
-// otherTargetError says that the highly available MinIO is not the store that EKCO copied to, for example because its
-// volumes were emptied.
+// otherTargetError reports that the highly available MinIO is not the store to which EKCO copied, for example because
+// its volumes were emptied.
 type otherTargetError struct{ is, was string }
 
 func (e otherTargetError) Error() string {
@@ -60,8 +60,8 @@ func (e otherTargetError) Error() string {
 		"attach the former volumes of its pods again; before the switch you can also cancel this action, and EKCO copies everything again", e.is, e.was)
 }
 
-// open connects to the pod that serves, and to the replicas. It returns an error if one has another store than the one
-// on record.
+// open connects to the serving pod and to the replicas. It returns an error if one of them has another store than the
+// recorded one.
 func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides, error) {
 	single, err := m.api.Single(ctx)
 	if err != nil {
@@ -74,18 +74,19 @@ func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides
 	return m.openPod(ctx, pod, record)
 }
 
-// openPod is open for one pod of standalone MinIO.
+// openPod is open for a given pod of standalone MinIO.
 func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record journal.ActionRecord) (sides, error) {
 	both, err := m.connect(ctx, pod)
 	if err != nil {
 		return sides{}, err
 	}
 	if err = both.identify(ctx, record); err == nil {
-		// Otherwise what clients wrote to the target in between would be removed, as the source does not have it.
+		// Without this check EKCO would remove data that clients wrote to the target in between, because the source
+		// lacks it.
 		both.target.service.version, err = lastSourceVersion(record)
 	}
 	if err == nil {
-		both.target.released, err = m.known(record)
+		both.target.released, err = m.releasedItems(record)
 	}
 	if err == nil {
 		both.listener = m.listener
@@ -98,12 +99,17 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	return both, nil
 }
 
-// identify asks both for their ids, which must be those on record.
+// identify reads the ids of both stores. They must be the recorded ids.
 func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error {
 	source, target, err := storesOf(record)
 	if err != nil {
 		return err
 	}
+	return s.mustBe(ctx, source, target)
+}
+
+// mustBe asks both for their ids, which must be these unless these are empty.
+func (s *sides) mustBe(ctx context.Context, source, target string) (err error) {
 	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
 	}
@@ -119,7 +125,7 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	return nil
 }
 
-// idOf returns the deployment id of a MinIO, which is on its volumes: new volumes have another one.
+// idOf returns the deployment id of a MinIO. The id is on the volumes, so new volumes have another id.
 func idOf(ctx context.Context, side string, store minio.Store) (string, error) {
 	server, err := store.Server(ctx)
 	if err == nil && server.Deployment == "" {
@@ -131,8 +137,8 @@ func idOf(ctx context.Context, side string, store minio.Store) (string, error) {
 	return server.Deployment, nil
 }
 
-// storesOf returns the ids that both must have, "" if none is on record. Those of an earlier migration count if nothing
-// is left to copy.
+// storesOf returns the recorded ids of both stores, or "". The ids of an earlier migration are used if nothing is left
+// to copy.
 func storesOf(record journal.ActionRecord) (source, target string, err error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil || prepared.Source != "" {
@@ -143,13 +149,14 @@ func storesOf(record journal.ActionRecord) (source, target string, err error) {
 		return "", "", err
 	}
 	if plan.From != "" && plan.From != plan.Deployment {
-		plan.Source = "" // that was the store of an earlier Deployment
+		plan.Source = "" // this id is of the store of an earlier Deployment
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
 	return cmp.Or(compared.Store, plan.Source), cmp.Or(compared.Target, plan.Target), err
 }
 
-// fingerprint returns that of all objects of standalone MinIO, with that of its users, groups and policies.
+// fingerprint combines the fingerprint of all objects of standalone MinIO with the fingerprint of its users, groups and
+// policies.
 func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (string, error) {
 	all, err := s.source.ExportIAM(ctx)
 	if err != nil {
@@ -158,7 +165,7 @@ func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (st
 	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil
 }
 
-// sideError says which of both did not answer as expected.
+// sideError names the side that did not answer as expected.
 type sideError struct {
 	side string
 	error
@@ -173,7 +180,7 @@ func (e sideError) Error() string {
 
 func (e sideError) Unwrap() error { return e.error }
 
-// Key names it for a hold.
+// Key returns a key for a hold.
 func (e sideError) Key() string {
 	if errors.Is(e.error, s3.ErrDenied) {
 		return "credentials"
@@ -181,7 +188,7 @@ func (e sideError) Key() string {
 	return "answer"
 }
 
-// connect creates clients of both.
+// connect creates clients of both sides.
 func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, error) {
 	target, err := m.target(ctx)
 	if err != nil {
@@ -205,7 +212,7 @@ func (m *migrator) source(ctx context.Context, pod minio.SinglePod) (minio.Store
 }
 
 // target creates a client of the replicas.
-func (m *migrator) target(ctx context.Context) (*fenced, error) {
+func (m *migrator) target(ctx context.Context) (*fencedStore, error) {
 	addresses, err := m.api.Targets(ctx)
 	if err != nil {
 		return nil, err
@@ -220,31 +227,31 @@ func (m *migrator) target(ctx context.Context) (*fenced, error) {
 	}
 	service := newFence(m.api)
 	service.trail = m.trail
-	return &fenced{Store: store, service: service}, nil
+	return &fencedStore{Store: store, service: service}, nil
 }
 
-// disabled sets the fence of the target to that of an open switch: the Service must select no pods, and have that
-// resource version.
+// disabled makes the fence of the target expect an open switch: the Service must select no pods, and have this resource
+// version.
 func (s sides) disabled(version string) sides {
 	s.target.service.expect(journal.MinioServiceDisabled, version)
 	return s
 }
 
-// fenced is a target that EKCO no longer changes once the Service selects it, or another client changed the Service.
-// What clients wrote is never removed: EKCO checks what the Service selects after it saw an object, and before it
-// removes it. Changes that only add rely on an answer of the last second.
-type fenced struct {
+// fencedStore is a target that EKCO can change only while the Service is as expected, so that EKCO never removes data
+// that clients wrote. EKCO reads the Service after it saw an object and before it removes that object. For changes that
+// only add data, a read of the last second is enough.
+type fencedStore struct {
 	minio.Store
 	service *fence
-	// released reports what a person released by its name.
+	// released reports whether a person released an item, by its name.
 	released func(name string) bool
 }
 
-// adds is the maximum age of an answer for changes that only add.
-const adds = time.Second
+// maxReadAgeForAdds is the maximum age of a read of the Service for changes that only add data.
+const maxReadAgeForAdds = time.Second
 
-// Buckets leaves out what EKCO set aside: only the target has it.
-func (f *fenced) Buckets(ctx context.Context) ([]string, error) {
+// Buckets omits the bucket of versions that EKCO set aside, because only the target has it.
+func (f *fencedStore) Buckets(ctx context.Context) ([]string, error) {
 	all, err := f.Store.Buckets(ctx)
 	if err != nil || !slices.Contains(all, asideBucket) {
 		return all, err
@@ -253,8 +260,8 @@ func (f *fenced) Buckets(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(all, func(bucket string) bool { return own && bucket == asideBucket }), err
 }
 
-// hasAside reports whether there is a bucket with what EKCO set aside, and not a client's bucket of that name.
-func (f *fenced) hasAside(ctx context.Context) (bool, error) {
+// hasAside reports whether EKCO's bucket of set-aside versions exists. A client's bucket of that name does not count.
+func (f *fencedStore) hasAside(ctx context.Context) (bool, error) {
 	settings, err := f.Settings(ctx, asideBucket)
 	if errors.Is(err, s3.ErrGone) {
 		return false, nil
@@ -262,60 +269,60 @@ func (f *fenced) hasAside(ctx context.Context) (bool, error) {
 	return s3.IsAside(settings), err
 }
 
-// errAside keeps objects of clients apart from what was set aside.
+// errAside prevents that clients' objects mix with versions that EKCO set aside.
 var errAside = fmt.Errorf("standalone MinIO has a bucket %[1]s of a client, and ha-minio has EKCO's bucket of that name; rename the client's bucket, or move the objects on ha-minio to another bucket and delete %[1]s there", asideBucket)
 
-// guarded changes the target if that is still allowed.
-func (f *fenced) guarded(ctx context.Context, atMost time.Duration, change func() error) error {
-	if err := f.service.open(ctx, atMost); err != nil {
+// changeIfAllowed makes a change of the target if the fence allows it.
+func (f *fencedStore) changeIfAllowed(ctx context.Context, atMost time.Duration, change func() error) error {
+	if err := f.service.check(ctx, atMost); err != nil {
 		return err
 	}
 	return change()
 }
 
-func (f *fenced) CreateBucket(ctx context.Context, bucket string, locked bool) error {
+func (f *fencedStore) CreateBucket(ctx context.Context, bucket string, locked bool) error {
 	if bucket == asideBucket {
 		if own, err := f.hasAside(ctx); err != nil || own {
 			return cmp.Or(err, errAside)
 		}
 	}
-	return f.guarded(ctx, adds, func() error { return f.Store.CreateBucket(ctx, bucket, locked) })
+	return f.changeIfAllowed(ctx, maxReadAgeForAdds, func() error { return f.Store.CreateBucket(ctx, bucket, locked) })
 }
 
-func (f *fenced) RemoveBucket(ctx context.Context, bucket string) error {
-	return f.guarded(ctx, 0, func() error { return f.Store.RemoveBucket(ctx, bucket) })
+func (f *fencedStore) RemoveBucket(ctx context.Context, bucket string) error {
+	return f.changeIfAllowed(ctx, 0, func() error { return f.Store.RemoveBucket(ctx, bucket) })
 }
 
-func (f *fenced) Set(ctx context.Context, bucket string, name s3.SettingName, value string) error {
-	return f.guarded(ctx, adds, func() error { return f.Store.Set(ctx, bucket, name, value) })
+func (f *fencedStore) Set(ctx context.Context, bucket string, name s3.SettingName, value string) error {
+	return f.changeIfAllowed(ctx, maxReadAgeForAdds, func() error { return f.Store.Set(ctx, bucket, name, value) })
 }
 
-func (f *fenced) Put(ctx context.Context, bucket string, v s3.Version, old *s3.Version, content io.Reader, unchecked bool) error {
-	return f.guarded(ctx, adds, func() error { return f.Store.Put(ctx, bucket, v, old, content, unchecked) })
+func (f *fencedStore) Put(ctx context.Context, bucket string, v s3.Version, old *s3.Version, content io.Reader, unchecked bool) error {
+	return f.changeIfAllowed(ctx, maxReadAgeForAdds, func() error { return f.Store.Put(ctx, bucket, v, old, content, unchecked) })
 }
 
-func (f *fenced) Complete(ctx context.Context, bucket string, v s3.Version, upload string, parts []s3.Part) error {
-	return f.guarded(ctx, adds, func() error { return f.Store.Complete(ctx, bucket, v, upload, parts) })
+func (f *fencedStore) Complete(ctx context.Context, bucket string, v s3.Version, upload string, parts []s3.Part) error {
+	return f.changeIfAllowed(ctx, maxReadAgeForAdds, func() error { return f.Store.Complete(ctx, bucket, v, upload, parts) })
 }
 
-func (f *fenced) PutMarker(ctx context.Context, bucket string, v s3.Version) error {
-	return f.guarded(ctx, adds, func() error { return f.Store.PutMarker(ctx, bucket, v) })
+func (f *fencedStore) PutMarker(ctx context.Context, bucket string, v s3.Version) error {
+	return f.changeIfAllowed(ctx, maxReadAgeForAdds, func() error { return f.Store.PutMarker(ctx, bucket, v) })
 }
 
-func (f *fenced) Annotate(ctx context.Context, bucket string, v s3.Version, old s3.Attributes) error {
-	return f.guarded(ctx, adds, func() error { return f.Store.Annotate(ctx, bucket, v, old) })
+func (f *fencedStore) Annotate(ctx context.Context, bucket string, v s3.Version, old s3.Attributes) error {
+	return f.changeIfAllowed(ctx, maxReadAgeForAdds, func() error { return f.Store.Annotate(ctx, bucket, v, old) })
 }
 
-func (f *fenced) Remove(ctx context.Context, bucket string, v s3.Version) error {
-	return f.guarded(ctx, 0, func() error { return f.Store.Remove(ctx, bucket, v) })
+func (f *fencedStore) Remove(ctx context.Context, bucket string, v s3.Version) error {
+	return f.changeIfAllowed(ctx, 0, func() error { return f.Store.Remove(ctx, bucket, v) })
 }
 
-func (f *fenced) SetAside(ctx context.Context, bucket string, v s3.Version, to string) error {
-	return f.guarded(ctx, 0, func() error { return f.Store.SetAside(ctx, bucket, v, to) })
+func (f *fencedStore) SetAside(ctx context.Context, bucket string, v s3.Version, to string) error {
+	return f.changeIfAllowed(ctx, 0, func() error { return f.Store.SetAside(ctx, bucket, v, to) })
 }
 
-func (f *fenced) ImportIAM(ctx context.Context, want *s3.IAM, may func(name string) bool) (refused []string, err error) {
-	err = f.guarded(ctx, 0, func() error {
+func (f *fencedStore) ImportIAM(ctx context.Context, want *s3.IAM, may func(name string) bool) (refused []string, err error) {
+	err = f.changeIfAllowed(ctx, 0, func() error {
 		refused, err = f.Store.ImportIAM(ctx, want, may)
 		return err
 	})

@@ -109,7 +109,8 @@ func TestWhatTheSourceLostStaysOnTheCopy(t *testing.T) {
 	}
 }
 
-// TestALittleThatNobodyWasHeardToRemoveIsSetAside: a client may have removed it while EKCO was away, or the volume lost it.
+// TestALittleThatNobodyWasHeardToRemoveIsSetAside: a client may have removed it while EKCO was away, or the volume lost
+// it.
 func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
@@ -197,7 +198,7 @@ func TestAClientsBucketIsNotMixedWithWhatWasSetAside(t *testing.T) {
 func TestABucketOfUnknownSettingsIsNobodys(t *testing.T) {
 	store := s3sim.New()
 	store.AddBucket(asideBucket, nil)
-	target := &fenced{Store: unset{plainStore{store}}, service: newFence(newService())}
+	target := &fencedStore{Store: unset{plainStore{store}}, service: newFence(newService())}
 	if buckets, err := target.Buckets(t.Context()); err == nil {
 		t.Errorf("there are %v", buckets)
 	}
@@ -419,7 +420,7 @@ func TestSettingsThatAnEarlierMigrationLeftDoNotActOnCopies(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.Target.AddBucket(kept, s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Lifecycle: "<expire all/>", s3.Quota: "1"})
-		b.asksWith(journal.MinioMigrate{Ours: time.Now(), Source: "store-1"})
+		b.asksWith(journal.MinioMigrate{Ours: time.Now(), Source: "store-1", Target: "target-1"})
 		r := b.start()
 		b.comes("started copy")
 		if settings, err := b.Target.Settings(w.T.Context(), kept); err != nil || settings[s3.Lifecycle]+settings[s3.Quota] != "" {

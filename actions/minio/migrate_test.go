@@ -71,7 +71,7 @@ func TestTheSingleMinIOIsMigratedWhileAnApplicationWrites(t *testing.T) {
 		if occupied := b.Occupied(); len(occupied) != 0 {
 			t.Errorf("it occupies %v", occupied)
 		}
-		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after it has lasted 10m0s")
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "waits until it has lasted 10m0s")
 		if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
 			t.Error("the single one was deleted at once")
 		}

@@ -52,7 +52,7 @@ func TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted(t *testing.T) {
 		b := grown(w)
 		b.asks()
 		r := b.start()
-		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after")
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "waits until it has lasted")
 		r.Halt()
 		switched := b.cut().Version
 		if switched == "" || switched != b.version() {
@@ -218,6 +218,38 @@ func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
 	})
 }
 
+// detouring is an API server whose Service a person changes while EKCO lists the pods of a disabled one, once.
+type detouring struct {
+	minio.API
+	detour func()
+}
+
+func (d detouring) Single(ctx context.Context) (minio.Single, error) {
+	leads, _, err := d.Leads(ctx)
+	if err == nil && leads == journal.MinioServiceDisabled {
+		d.detour()
+	}
+	single, again := d.API.Single(ctx)
+	return single, errors.Join(err, again)
+}
+
+// TestDetourDuringForcedSwitchRemovesNothing: the Service selects no pods, as EKCO left it, but clients wrote to ha-minio
+// in between.
+func TestDetourDuringForcedSwitchRemovesNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "ours", "text", s3.Attributes{}, time.Now())
+		b.Cordon("a", true)
+		m := &migrator{api: detouring{b.Client(b.Objects), sync.OnceFunc(func() { b.leadsClientsTo(nowhere) })}, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		b.asks()
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b.force(r)
+		b.staysTheirs(r)
+	})
+}
+
 // TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew: clients may have been led to the
 // single MinIO meanwhile.
 func TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew(t *testing.T) {
@@ -256,7 +288,7 @@ func TestWhatClientsWroteToTheHighlyAvailableOneMeanwhileIsNotRemoved(t *testing
 				b.asks()
 				r := b.start()
 				b.held(journal.StepCutOverMinio, test.preflight, "")
-				known := journal.MinioMigrate{Ours: b.Record().Steps[journal.StepCatchUpMinio].DoneAt, Source: "store-1"}
+				known := journal.MinioMigrate{Ours: b.Record().Steps[journal.StepCatchUpMinio].DoneAt, Source: "store-1", Target: "target-1"}
 				r.Halt()
 				r = b.start() // nobody touched it: it goes on
 				b.Pass(time.Minute)
@@ -343,9 +375,9 @@ func TestATrailEndsWhereTheSelectorWasSet(t *testing.T) {
 		"another look was last": {[][2]string{{"3", "at noon"}, {"4", "at one"}}, false},
 	} {
 		is := &trail{}
-		is.see("1", "at noon")
+		is.remember("1", "at noon")
 		for _, look := range test.looks {
-			is.see(look[0], look[1])
+			is.remember(look[0], look[1])
 		}
 		if got := is.unchanged("3", "1"); got != test.want {
 			t.Errorf("%s: %t", name, got)

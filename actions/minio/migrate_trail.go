@@ -10,19 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// trail remembers the successive resource versions of the Service while its selector did not change. Other changes,
-// such as of its labels, end no migration.
+// trail remembers the resource versions of the Service during which its selector stayed the same. Other changes, for
+// example of labels, must not end a migration.
 type trail struct {
 	mu       sync.Mutex
 	versions []string
 	set      string
 }
 
-// maxVersions is how many versions are remembered.
+// maxVersions is the maximum number of remembered versions.
 const maxVersions = 1000
 
-// see remembers a read of the Service.
-func (t *trail) see(version, set string) {
+// remember remembers one read of the Service.
+func (t *trail) remember(version, set string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.versions) > 0 && t.versions[len(t.versions)-1] == version {
@@ -34,8 +34,7 @@ func (t *trail) see(version, set string) {
 	t.versions, t.set = append(t.versions, version), set
 }
 
-// unchanged reports whether the Service, which was read with that resource version, has the same selector since the
-// expected one.
+// unchanged reports whether the selector is the same at the resource version that was read as at the expected version.
 func (t *trail) unchanged(version, expected string) bool {
 	if version == expected || t == nil {
 		return version == expected
@@ -45,24 +44,24 @@ func (t *trail) unchanged(version, expected string) bool {
 	return slices.Contains(t.versions, version) && slices.Contains(t.versions, expected)
 }
 
-// following records all reads of the Service.
-type following struct {
+// recordingAPI is an [minio.API] that remembers all reads of the Service in a trail.
+type recordingAPI struct {
 	minio.API
 	trail *trail
 }
 
 // Leads implements [minio.API].
-func (f following) Leads(ctx context.Context) (journal.MinioService, string, error) {
+func (f recordingAPI) Leads(ctx context.Context) (journal.MinioService, string, error) {
 	leads, version, set, err := f.Selector(ctx)
 	if err == nil {
-		f.trail.see(version, set)
+		f.trail.remember(version, set)
 	}
 	return leads, version, err
 }
 
-// selectorKept ends a migration if the selector of the Service was changed, or may have been, although it is standalone
-// MinIO again: clients may have used the highly available one in between, and what they wrote there would be removed.
-// The next migration checks for that first.
+// selectorKept ends a migration if the selector may have been changed in between, even if the Service selects
+// standalone MinIO again. Clients may have used the highly available MinIO, and EKCO would remove what they wrote
+// there. The next migration checks for such data first.
 func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
@@ -76,7 +75,7 @@ func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	if source == "" {
-		return actions.Pass() // it is not known, or nothing was copied yet
+		return actions.Pass() // the version is unknown, or nothing was copied yet
 	}
 	leads, version, err := m.api.Leads(ctx)
 	switch {
@@ -90,8 +89,8 @@ func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord
 	return actions.Abandon("Service minio was changed, and may have selected ha-minio for a while: the next migration checks whether clients wrote to it").About("touched")
 }
 
-// lastSourceVersion returns the resource version of the Service when it was last known to select standalone MinIO, "" if that is
-// not recorded.
+// lastSourceVersion returns the last resource version with which the Service is known to have selected standalone
+// MinIO, or "" if no version is recorded.
 func lastSourceVersion(record journal.ActionRecord) (string, error) {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil || !cut.DisabledAt.IsZero() || cut.Back != "" {
@@ -101,11 +100,11 @@ func lastSourceVersion(record journal.ActionRecord) (string, error) {
 	return prepared.Version, err
 }
 
-// noteBack keeps the resource version of the Service once it is pointed back, or the installer disabled it: EKCO then
-// notices later changes.
+// noteBack records the resource version of the Service after EKCO pointed it back, or after the installer disabled it.
+// EKCO needs it to notice later changes.
 func (a *attempt) noteBack(ctx context.Context) {
 	if !a.state.Disabled {
-		return // it has selected standalone MinIO all the time
+		return // the Service has selected standalone MinIO all the time
 	}
 	leads, version, err := a.api.Leads(ctx)
 	if a.state.Back = ""; err == nil && (leads == journal.MinioServiceSingle || leads == journal.MinioServiceInstaller) {

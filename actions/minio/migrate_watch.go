@@ -9,14 +9,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// watch is a check that is repeated during a long operation. Its error ends the operation.
+// watch is a check that is repeated during a long operation. An error of the check ends the operation.
 type watch struct {
 	every time.Duration
 	at    func(context.Context) error
 }
 
-// watched runs do until one of the checks fails. It then returns that error.
-func watched(ctx context.Context, do func(context.Context) error, watches ...watch) error {
+// runWatched runs do and the checks. If a check fails, it stops do and returns the error of the check.
+func runWatched(ctx context.Context, do func(context.Context) error, watches ...watch) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var looking parallel.Group
@@ -47,39 +47,38 @@ func watched(ctx context.Context, do func(context.Context) error, watches ...wat
 	return err
 }
 
-// serviceInterval is how often EKCO checks whether the Service still selects standalone MinIO during an operation that
-// changes nothing.
+// serviceInterval is how often EKCO reads the Service during an operation that changes nothing.
 const serviceInterval = 3 * time.Second
 
-// watchService ends an operation once the Service selects other pods, or did for a moment. A failed read does not end
-// an operation that changes nothing.
+// watchService ends an operation if the Service selects other pods now, or did for a moment. A failed read does not end
+// the operation, because the operation changes nothing.
 func (s sides) watchService() watch {
 	return watch{serviceInterval, func(ctx context.Context) error {
-		err := s.target.service.open(ctx, 0)
-		if isElsewhere(err) {
+		err := s.target.service.check(ctx, 0)
+		if isSelectedElsewhere(err) {
 			return err
 		}
 		return nil
 	}}
 }
 
-// policyInterval is how often policy is checked during a long operation: a person may pause it.
+// policyInterval is how often EKCO checks its policy during a long operation: a person may pause EKCO.
 const policyInterval = 30 * time.Second
 
-// watchPolicy ends an operation that policy no longer allows.
+// watchPolicy ends an operation when policy no longer allows it.
 func watchPolicy(step actions.StepContext) watch { return watch{policyInterval, step.CheckPolicy} }
 
-// isElsewhere reports whether an error says that the Service selects, or did select, a MinIO for which nothing is
-// copied.
-func isElsewhere(err error) bool {
+// isSelectedElsewhere reports whether an error says that the Service selects a MinIO to which EKCO does not copy, or
+// selected it for a moment.
+func isSelectedElsewhere(err error) bool {
 	_, elsewhere := errors.AsType[elsewhereError](err)
 	return elsewhere || errors.Is(err, errServes) || errors.Is(err, errTouched)
 }
 
-// waiting turns an error that only a person or another program can resolve into a wait: it is no failure, and the
-// preflights, which come next, hold for its reason.
-func waiting(err error) error {
-	if _, full := errors.AsType[noRoomError](err); full || isElsewhere(err) || errors.Is(err, errAside) {
+// asWait turns an error into a wait if only a person or another program can resolve it. A wait is no failure, and the
+// preflights then hold the step with the reason.
+func asWait(err error) error {
+	if _, full := errors.AsType[noRoomError](err); full || isSelectedElsewhere(err) || errors.Is(err, errAside) {
 		return &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return err

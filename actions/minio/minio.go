@@ -1,5 +1,5 @@
-// Package minio scales MinIO, repairs its Service, moves its replicas, and migrates standalone MinIO to the highly
-// available one.
+// Package minio scales MinIO, repairs its Service, moves its replicas, and migrates data from standalone MinIO to the
+// highly available one.
 package minio
 
 import (
@@ -14,31 +14,30 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MinioStillThere is the preflight that the StatefulSet is the planned one, and that the installer does not work on
-// MinIO.
+// MinioStillThere requires that the StatefulSet is the planned one, and that the installer is not changing MinIO.
 const MinioStillThere = "MinioStillThere"
 
-// Nodes lists all Nodes live. [kube.API] does.
+// Nodes lists all Nodes without a cache. [kube.API] implements it.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// New returns the actions. Once MinIO has restored no data for the settle time, the healers check that all drives have
-// all data. changed is called after an action has changed something.
+// New returns the actions. After MinIO has reported no restore of data for the settle time, EKCO uses the healers to
+// check that all drives have all data. EKCO calls changed after an action has changed something.
 func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration, changed func()) []actions.Definition {
 	return []actions.Definition{
-		scaling(api, changed), repairing(api, changed), moving(api, nodes, &copies{api: api, healers: healers, settle: settle}, changed),
+		scaling(api, changed), repairing(api, changed), moving(api, nodes, &dataChecker{api: api, healers: healers, settle: settle}, changed),
 	}
 }
 
-// NewMigration returns the action that replaces standalone MinIO by the highly available one.
+// NewMigration returns the action that migrates standalone MinIO to the highly available one.
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
 	seen := &trail{}
-	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen, listener: &listener{}})
+	return migrating(&migrator{api: recordingAPI{api, seen}, Migration: migration, changed: changed, trail: seen, listener: &listener{}})
 }
 
-// InNamespaces returns the actions about MinIO in the configured namespace. An open action in another namespace, which
-// was configured when it began, continues there.
+// InNamespaces returns the actions for MinIO in the configured namespace. An open action continues in the namespace
+// that was configured when it began.
 func InNamespaces(configured string, build func(namespace string) []actions.Definition) []actions.Definition {
 	definitions := build(configured)
 	for i, own := range definitions {
@@ -52,15 +51,15 @@ func InNamespaces(configured string, build func(namespace string) []actions.Defi
 	return definitions
 }
 
-// stillThere implements [MinioStillThere].
-func stillThere(api minio.API) actions.Preflight {
+// requireSameStatefulSet implements [MinioStillThere].
+func requireSameStatefulSet(api minio.API) actions.Preflight {
 	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 		live, err := api.Read(ctx)
-		return judge(record, live, err)
+		return judgeStatefulSet(record, live, err)
 	})
 }
 
-func judge(record journal.ActionRecord, live journal.MinioFacts, err error) actions.Verdict {
+func judgeStatefulSet(record journal.ActionRecord, live journal.MinioFacts, err error) actions.Verdict {
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Abandon("StatefulSet ha-minio is gone, or has no annotation kurl.sh/desired-scale").About("gone")

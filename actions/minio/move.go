@@ -16,38 +16,38 @@ import (
 
 // The preflights of a move.
 const (
-	// MinioStillToMove: the replica is as it was when the move was requested.
+	// MinioStillToMove requires that the replica still needs the requested move.
 	MinioStillToMove = "MinioStillToMove"
-	// MinioCanSpare: MinIO can run without the replica, and restores no data.
+	// MinioCanSpare requires that MinIO can run without the replica, and restores no data.
 	MinioCanSpare = "MinioCanSpare"
-	// MinioReplicaBack: another pod has replaced the replica, MinIO restores no data, and the last check found nothing
-	// missing.
+	// MinioReplicaBack requires that another pod has replaced the replica, that MinIO restores no data, and that the
+	// last check found no missing data.
 	MinioReplicaBack = "MinioReplicaBack"
 )
 
 const (
 	deleteTimeout = 30 * time.Second
-	// backTimeout bounds the last step, which has nothing left to wait for.
+	// backTimeout limits the last step, which only confirms that its preflight passed.
 	backTimeout = 30 * time.Second
-	// DefaultHealSettleTime is how long MinIO must restore no data before EKCO checks that all drives have all data. A
-	// server notices a new drive 10 s after its start, and retries every 10 s. Until then the other servers do not
-	// count that drive, and none of them reports that data must be restored.
+	// DefaultHealSettleTime is the default of how long MinIO must report no restore before EKCO checks that all drives
+	// have all data. A server notices a new drive 10 s after its start, and retries every 10 s. Before that the other
+	// servers ignore the drive, and no server reports a restore.
 	DefaultHealSettleTime = 30 * time.Second
 )
 
-// moving deletes the claim and the pod of a replica, each by its UID. EKCO must not remove more than MinIO can lose, so
-// it asks MinIO before each step.
-func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Definition {
+// moving returns the action that deletes the claim and the pod of a replica, by UID. EKCO must not remove more replicas
+// than MinIO can lose, so it asks MinIO before each step.
+func moving(api minio.API, nodes Nodes, all *dataChecker, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: actions.PlanOf(planMove(api)), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
 		Steps: map[string]actions.StepDef{
-			journal.StepLookBelowMinio:   {Step: lookBelow{api, replicaDrives(api)}, Interruptible: true},
-			journal.StepLookBeforeMinio:  {Step: lookThrough{copies: all}, Interruptible: true},
+			journal.StepLookBelowMinio:   {Step: findNested{api, replicaDrives(api)}, Interruptible: true},
+			journal.StepLookBeforeMinio:  {Step: checkAllData{dataChecker: all}, Interruptible: true},
 			journal.StepDeleteMinioClaim: {Step: actions.WithFacts(deleteClaim{api}), Atomic: true},
-			journal.StepDeleteMinioPod:   {Step: actions.WithFacts(deletePod{api, all, changed}), Atomic: true, Interruptible: true}, // it may look at all objects
+			journal.StepDeleteMinioPod:   {Step: actions.WithFacts(deletePod{api, all, changed}), Atomic: true, Interruptible: true}, // it may have to check all objects
 			journal.StepAwaitMinioPod:    {Step: awaitPod{api: api}},
-			journal.StepLookAfterMinio:   {Step: lookThrough{all, displaced{api, nodes}.other}, Interruptible: true},
+			journal.StepLookAfterMinio:   {Step: checkAllData{all, displacedReplicas{api, nodes}.otherNeedsMove}, Interruptible: true},
 		},
 		Preflights: map[string]actions.Preflight{
 			MinioStillToMove: actions.CheckOf(stillToMove{api, nodes}.check), MinioNothingNested: actions.PreflightFunc(nothingNested),
@@ -70,12 +70,12 @@ func planMove(api minio.API) func(context.Context, journal.ActionRecord, journal
 	}
 }
 
-// moveSteps deletes the claim first, so that the next pod waits until it is gone. A running replica may be the only one
-// with some data, so EKCO checks all data first; what one that does not run had is restored only once another pod
-// replaces it.
+// moveSteps deletes the claim first, so that the next pod waits until the claim is gone. A running replica may be the
+// only one with some data, so EKCO first checks all data. This is impossible if the replica does not run: its data is
+// restored after another pod has replaced it.
 func moveSteps(runs, claim bool) []journal.PlannedStep {
 	step := func(id string, timeout time.Duration) journal.PlannedStep {
-		step := planned(id, timeout, storage, MinioStillToMove, MinioCanSpare)
+		step := plannedStep(id, timeout, storage, MinioStillToMove, MinioCanSpare)
 		step.Irreversible = true
 		return step
 	}
@@ -85,23 +85,23 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 		step.After, last = last, []string{step.ID}
 		steps = append(steps, step)
 	}
-	then(planned(journal.StepLookBelowMinio, lookTimeout, actions.NoDomains, MinioStillToMove, MinioNothingNested))
+	then(plannedStep(journal.StepLookBelowMinio, checkTimeout, actions.NoDomains, MinioStillToMove, MinioNothingNested))
 	if runs {
-		then(planned(journal.StepLookBeforeMinio, lookTimeout, actions.NoDomains, MinioStillToMove, MinioCanSpare))
+		then(plannedStep(journal.StepLookBeforeMinio, checkTimeout, actions.NoDomains, MinioStillToMove, MinioCanSpare))
 	}
 	if claim {
 		then(step(journal.StepDeleteMinioClaim, deleteTimeout))
 	}
 	then(step(journal.StepDeleteMinioPod, deleteTimeout))
 	if pod := &steps[len(steps)-1]; runs && claim {
-		pod.After = append(pod.After, journal.StepLookBeforeMinio) // which it may request again
+		pod.After = append(pod.After, journal.StepLookBeforeMinio) // this step may request the check again
 	}
-	then(planned(journal.StepAwaitMinioPod, backTimeout, actions.NoDomains, MinioReplicaBack))
-	then(planned(journal.StepLookAfterMinio, lookTimeout, actions.NoDomains, MinioReplicaBack))
+	then(plannedStep(journal.StepAwaitMinioPod, backTimeout, actions.NoDomains, MinioReplicaBack))
+	then(plannedStep(journal.StepLookAfterMinio, checkTimeout, actions.NoDomains, MinioReplicaBack))
 	return steps
 }
 
-// deleteClaim is done when the claim was asked to end: it stays until the pod is gone.
+// deleteClaim is done when the claim is being deleted, because the claim exists until the pod is gone.
 type deleteClaim struct{ api minio.API }
 
 func (s deleteClaim) Prove(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (actions.Proof, error) {
@@ -115,10 +115,10 @@ func (s deleteClaim) Do(ctx context.Context, step actions.StepContext, plan jour
 	return nil, kube.Deleted(s.api.DeleteClaim(ctx, plan.Pod.Name, plan.Claim))
 }
 
-// deletePod is done when the pod was asked to end: one on a lost node stays until EKCO clears the node.
+// deletePod is done when the pod is being deleted. A pod on a lost node exists until EKCO clears the node.
 type deletePod struct {
 	api     minio.API
-	all     *copies
+	all     *dataChecker
 	changed func()
 }
 
@@ -126,7 +126,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, plan jou
 	live, err := s.api.Read(ctx)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Proof{Done: true}, nil // there is no MinIO
+		return actions.Proof{Done: true}, nil // MinIO is gone
 	case err != nil:
 		return actions.Proof{}, err
 	}
@@ -135,7 +135,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, plan jou
 }
 
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (json.RawMessage, error) {
-	if err := s.looked(ctx, step, plan.Pod); err != nil {
+	if err := s.requireRecentCheck(ctx, step, plan.Pod); err != nil {
 		return nil, err
 	}
 	if err := kube.Deleted(s.api.DeletePod(ctx, plan.Pod.Name, plan.Pod.UID)); err != nil {
@@ -145,54 +145,54 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext, plan journa
 	return nil, nil
 }
 
-// looked requests another check of all objects if a replica was started since the last one, for example while EKCO was
-// away between claim and pod: MinIO may then not tolerate the loss of the pod's drive. The check is a step of its own:
-// it may take a day, and must not block other changes of the storage so long.
-func (s deletePod) looked(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
+// requireRecentCheck requests another check of all objects if a replica was started since the last check, for example
+// while EKCO was away after it deleted the claim: MinIO may then not tolerate the loss of the pod's drive. The check is
+// a separate step, because it may take a day and must not block other changes of the storage for so long.
+func (s deletePod) requireRecentCheck(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
 	found, err := outputOf[journal.MinioLooked](step.Action, journal.StepLookBeforeMinio)
 	if err != nil || of.State != journal.MinioPodRuns {
 		return err
 	}
 	if _, planned := step.Action.Plan.Step(journal.StepLookBeforeMinio); !planned {
-		return s.looksItself(ctx, step, of)
+		return s.checkInThisStep(ctx, step, of)
 	}
-	changed := s.all.unchanged(ctx, found)
+	changed := s.all.requireNoRestart(ctx, found)
 	if _, started := errors.AsType[*minio.UnprovenError](changed); !started {
 		return changed
 	}
 	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, Again: journal.StepLookBeforeMinio}
 }
 
-// looksItself is for a plan of an earlier EKCO, without that step.
-func (s deletePod) looksItself(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
-	if _, err := s.all.look(ctx, step, of.Name); err != nil {
+// checkInThisStep makes the check within this step, for a plan of an earlier EKCO, which has no step for the check.
+func (s deletePod) checkInThisStep(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
+	if _, err := s.all.checkOnce(ctx, step, of.Name); err != nil {
 		return err
 	}
-	return step.CheckAgain(ctx) // the check took its time
+	return step.CheckAgain(ctx) // the check may have taken long
 }
 
-// awaitPod has no effect: its preflight waits for Kubernetes and MinIO.
+// awaitPod changes nothing: its preflight waits for Kubernetes and MinIO.
 type awaitPod struct {
 	actions.NoEffect
 	api minio.API
 }
 
 func (s awaitPod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	_, lacks, err := back(ctx, s.api, step.Action)
+	_, lacks, err := missingUntilBack(ctx, s.api, step.Action)
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// replicaBack lets the last step continue once MinIO has restored no data for long enough.
+// replicaBack is the preflight that holds the last step until MinIO has restored no data for long enough.
 type replicaBack struct {
 	api minio.API
-	all *copies
+	all *dataChecker
 }
 
 func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun {
-		return actions.Pass() // nothing was changed, so there is nothing to wait for
+		return actions.Pass() // nothing was changed, so no wait is needed
 	}
-	key, lacks, err := back(ctx, p.api, record)
+	key, lacks, err := missingUntilBack(ctx, p.api, record)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
@@ -205,10 +205,10 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO restores no data")
 }
 
-// back returns what is missing until another pod has replaced the replica and its data is restored, "" if nothing is,
-// or if that MinIO no longer exists. The key names what it is about. Of the other replicas a quorum suffices: they may
-// be those that are moved next.
-func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key, lacks string, err error) {
+// missingUntilBack returns the reason why the move is not complete: no pod has replaced the replica yet, or MinIO still
+// restores its data. It returns "" if the move is complete, or if that MinIO no longer exists. The key identifies the
+// reason. Of the other replicas a quorum is enough, because the rest may be waiting for their own moves.
+func missingUntilBack(ctx context.Context, api minio.API, record journal.ActionRecord) (key, lacks string, err error) {
 	var plan journal.MinioMovePlan
 	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
 		return "", "", fmt.Errorf("read the facts of action %s: %w", record.ID, err)
@@ -221,7 +221,7 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 		return "", "", err
 	}
 	if _, still := live.Pod(plan.Pod.UID); still {
-		return "former", fmt.Sprintf("the former pod of %s has not ended yet%s", plan.Pod.Name, where(plan.Pod)), nil
+		return "former", fmt.Sprintf("the former pod of %s has not ended yet%s", plan.Pod.Name, onNodeText(plan.Pod)), nil
 	}
 	if lacks != "" {
 		return "unready", lacks, nil
@@ -230,12 +230,12 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 	if heals := healing(said); heals != "" {
 		return "heals", heals, nil
 	}
-	return "silent", silent(said), nil
+	return "silent", unansweredReason(said), nil
 }
 
-// silent returns which replica does not answer: only a server itself reports that it heals its drive, so all must
-// answer.
-func silent(said []minio.Said) string {
+// unansweredReason names a replica that does not answer. Each server reports only the healing of its own drives, so all
+// must answer.
+func unansweredReason(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err != nil {
 			return fmt.Sprintf("EKCO needs answers from all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)
@@ -244,8 +244,8 @@ func silent(said []minio.Said) string {
 	return ""
 }
 
-// healing returns that drives are being healed, "" if no replica reports that. Only answers to [minio.WithoutYou]
-// report it.
+// healing returns a reason if a replica reports that it heals drives, and "" otherwise. Only answers to
+// [minio.WithoutYou] report healing.
 func healing(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err == nil && one.Healing > 0 {
@@ -255,8 +255,8 @@ func healing(said []minio.Said) string {
 	return ""
 }
 
-// where says on which node a replica is, if it is on one.
-func where(pod journal.MinioPod) string {
+// onNodeText returns a text that names the node of a replica, or "" if the replica is on no node.
+func onNodeText(pod journal.MinioPod) string {
 	if pod.Node == "" {
 		return ""
 	}

@@ -122,7 +122,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		s.crowded()
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
-		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only after it has lasted 30s")
+		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "waits until it has lasted 30s")
 		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 reports")
 		if got := s.Spread(); got[0] == "a" || !slices.Equal(s.took(), both) {
 			t.Errorf("they are on %v after %q", got, s.took())
@@ -130,7 +130,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		if occupied := w.Occupied(); len(occupied) != 0 {
 			t.Errorf("while it waits it occupies %v", occupied)
 		}
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only after it has lasted 30s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "waits until it has lasted 30s")
 		r.End()
 		s.tells("done delete-claim", "done delete-pod", "held", "done await-replica", "ended done")
 		if !slices.Equal(s.took(), both) || s.looks != 1 {
@@ -146,8 +146,8 @@ func TestTheSettleTimeIsWaitedForBeforeAndAfterAMove(t *testing.T) {
 		s.crowded()
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
-		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only after it has lasted 3m0s")
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only after it has lasted 3m0s")
+		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "waits until it has lasted 3m0s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "waits until it has lasted 3m0s")
 		r.End()
 		if !slices.Equal(s.took(), both) {
 			t.Errorf("deleted were %q", s.took())
@@ -180,12 +180,12 @@ func TestFirstPauseIsTheSettleTime(t *testing.T) {
 		{time.Minute, 1, time.Minute},
 		{time.Minute, 2, 2 * time.Minute},
 		{time.Minute, 5, 16 * time.Minute},
-		{time.Minute, 6, maxLookPause},
-		{time.Minute, 1 << 62, maxLookPause},
-		{time.Second, 12, maxLookPause},
-		{time.Hour, 1, maxLookPause},
+		{time.Minute, 6, maxCheckPause},
+		{time.Minute, 1 << 62, maxCheckPause},
+		{time.Second, 12, maxCheckPause},
+		{time.Hour, 1, maxCheckPause},
 	} {
-		all, tries, pause := &copies{settle: test.settle}, test.tries, test.pause
+		all, tries, pause := &dataChecker{settle: test.settle}, test.tries, test.pause
 		for _, since := range []time.Duration{pause - 30*time.Second, pause} {
 			outputs, err := json.Marshal(journal.MinioLooked{Lacks: "a part", Tries: tries, Since: time.Now().Add(-since)})
 			if err != nil {
@@ -343,12 +343,12 @@ func TestOneMoreThanAQuorumStays(t *testing.T) {
 	for i := range 6 {
 		facts.Pods = append(facts.Pods, journal.MinioPod{State: journal.MinioPodRuns})
 		said = append(said, minio.Said{Answer: minio.Answer{Yes: true, Code: 200, Quorum: 4}})
-		if verdict := without(facts, said); (verdict.Kind == actions.VerdictPass) != (i == 5) {
+		if verdict := judgeWithoutOne(facts, said); (verdict.Kind == actions.VerdictPass) != (i == 5) {
 			t.Errorf("%d run: %+v", i+1, verdict)
 		}
 	}
 	said[3].Quorum = 5 // what a server says of itself counts, if it is more
-	if verdict := without(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "6 are needed, one more than the quorum of 5") {
+	if verdict := judgeWithoutOne(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "6 are needed, one more than the quorum of 5") {
 		t.Errorf("with a quorum of 5: %+v", verdict)
 	}
 }

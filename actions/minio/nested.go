@@ -15,34 +15,35 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// MinioNothingNested is the preflight that the last check found no object below another object. It may be forced, for
-// exactly what was found.
+// MinioNothingNested requires that the last check found no object below another object. It may be forced for exactly
+// the objects that the check found.
 const MinioNothingNested = "MinioNothingNested"
 
 const (
-	// nestedPause is the first pause after a check that found something; see [actions.Doubled].
+	// nestedPause is the first pause after a check that found nested objects; [actions.Doubled] makes later pauses
+	// longer.
 	nestedPause = time.Minute
-	// maxNested is how many objects can be released by force: the reason names all of them.
+	// maxNested is the maximum number of objects that a force can release, because the reason must name all of them.
 	maxNested = 99
-	// unread ends the key of an error that prevented the check.
+	// unread is the suffix of a key that means that the check could not be made.
 	unread = " unread"
 )
 
-// lookBelow looks for objects below others. MinIO neither copies nor restores them: they are lost with the drives that
-// have them.
-type lookBelow struct {
+// findNested searches for objects below other objects. MinIO neither copies nor restores them, so they are lost with
+// their drives.
+type findNested struct {
 	api minio.API
-	// pods returns the pods whose drives are checked.
+	// pods returns the pods whose drives must be searched.
 	pods func(ctx context.Context, record journal.ActionRecord) ([]string, error)
 }
 
-func (s lookBelow) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
-	proof, err := proven(step)
+func (s findNested) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	proof, err := lastCheckProof(step)
 	proof.Missing = "EKCO has not checked for objects below other objects"
 	return proof, err
 }
 
-func (s lookBelow) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+func (s findNested) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	left, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	if err != nil {
 		return nil, err
@@ -65,9 +66,9 @@ func (s lookBelow) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	return nil, cmp.Or[error](err, &actions.UnfinishedError{Left: left.Lacks, Waits: true, Outputs: outputs})
 }
 
-// find checks one drive after the other: all at once would slow clients down. All must be checked, since a restored
-// drive does not have the objects below others.
-func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
+// find searches all drives, because a restored drive lacks the objects below others. It searches them one after the
+// other, so that clients are not slowed down.
+func (s findNested) find(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
 	pods, err := s.pods(ctx, record)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all [
 	return slices.Compact(all), nil
 }
 
-// nestedText names what was found, "" if nothing was.
+// nestedText returns a text that names the objects, or "" if there are none.
 func nestedText(found []minio.Nested) string {
 	if len(found) == 0 {
 		return ""
@@ -112,20 +113,20 @@ func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdi
 			verdict.Reason += fmt.Sprintf("; \"ekco retry --force %s\" continues without this check", record.ID)
 			return verdict
 		}
-		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s accepts the loss of what is named here", record.ID, releases(verdict.Key, record))
+		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s accepts the loss of what is named here", record.ID, releaseCommand(verdict.Key, record))
 		return verdict.AboutList(verdict.Key)
 	}
 	return actions.Pass()
 }
 
-// looksBelow reports whether the step is in the plan. Plans of earlier EKCOs do not have it.
-func looksBelow(record journal.ActionRecord, step string) bool {
+// hasNestedCheck reports whether the plan has this step. Plans of earlier EKCOs lack it.
+func hasNestedCheck(record journal.ActionRecord, step string) bool {
 	_, planned := record.Plan.Step(step)
 	return planned || !record.Planned
 }
 
-// sourceDrive is the drive of standalone MinIO. Nothing is checked if its claim is kept: after a switch without it, and
-// if there is another Deployment, which uses the claim.
+// sourceDrive returns the pod of standalone MinIO whose drive must be searched. It returns no pod if EKCO keeps the
+// claim anyway: after a switch without the last writes, or if another client deleted or replaced its Deployment.
 func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
 	plan, err := planOf(record)
 	if err != nil {
@@ -136,7 +137,7 @@ func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord)
 		return nil, err
 	}
 	single, err := m.api.Single(ctx)
-	if err != nil || single.Deployment != "" && single.Deployment != plan.Deployment {
+	if err != nil || single.Deployment != plan.Deployment {
 		return nil, err
 	}
 	pod, serves := single.Serving()
@@ -146,7 +147,7 @@ func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord)
 	return []string{pod.Name}, nil
 }
 
-// replicaDrives are the drives of all replicas that run.
+// replicaDrives returns the pods of all running replicas.
 func replicaDrives(api minio.API) func(context.Context, journal.ActionRecord) ([]string, error) {
 	return func(ctx context.Context, _ journal.ActionRecord) (pods []string, err error) {
 		running, err := api.Running(ctx)

@@ -13,9 +13,9 @@ import (
 
 // The preflights of a repair.
 const (
-	// MinioServiceDisabled: the Service is still disabled, and the Deployment is the one that was planned for.
+	// MinioServiceDisabled requires that the Service is still disabled, and that the Deployment is the planned one.
 	MinioServiceDisabled = "MinioServiceDisabled"
-	// MinioHealthy: one of the replicas reports that the highly available MinIO is healthy.
+	// MinioHealthy requires that one of the replicas reports a healthy MinIO.
 	MinioHealthy = "MinioHealthy"
 )
 
@@ -24,19 +24,19 @@ const pointTimeout = 30 * time.Second
 func repairing(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
-		// Another EKCO may have just disabled the Service for its switch.
+		// Another EKCO may have just disabled the Service for its own switch.
 		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
 		Plan:      actions.PlanOf(planRepair),
-		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: actions.WithFacts(point{api, changed})}},
+		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: actions.WithFacts(pointService{api, changed})}},
 		Preflights: map[string]actions.Preflight{
-			MinioStillThere: stillThere(api), MinioServiceDisabled: actions.CheckOf(serviceDisabled(api)), MinioHealthy: healthy(api),
+			MinioStillThere: requireSameStatefulSet(api), MinioServiceDisabled: actions.CheckOf(serviceDisabled(api)), MinioHealthy: healthy(api),
 		},
 	}
 }
 
-// planRepair requires a healthy MinIO only if the Service is to select the highly available one: otherwise standalone
-// MinIO has the data, in whatever state it is.
+// planRepair requires a healthy MinIO only if EKCO will select the highly available MinIO. Standalone MinIO is selected
+// in any state, because it has the data.
 func planRepair(_ context.Context, record journal.ActionRecord, asked journal.MinioRepair) (journal.Plan, error) {
 	preflights := []string{MinioStillThere}
 	switch asked.To {
@@ -52,11 +52,11 @@ func planRepair(_ context.Context, record journal.ActionRecord, asked journal.Mi
 	}}}, nil
 }
 
-// serviceDisabled also passes once the action itself has changed the Service.
+// serviceDisabled also passes after the action itself has changed the Service.
 func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord, journal.MinioRepair) actions.Verdict {
 	return func(ctx context.Context, record journal.ActionRecord, asked journal.MinioRepair) actions.Verdict {
 		live, err := api.Read(ctx)
-		if verdict := judge(record, live, err); verdict.Kind != actions.VerdictPass {
+		if verdict := judgeStatefulSet(record, live, err); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 		single := asked.To == journal.MinioServiceSingle
@@ -64,7 +64,7 @@ func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord, 
 		case live.Service == asked.To:
 			return actions.Pass()
 		case live.Service != journal.MinioServiceDisabled:
-			return actions.Abandon(fmt.Sprintf("Service minio selects %s, or is gone", live.Service)).About("service")
+			return actions.Abandon(selectsText(live.Service)).About("service")
 		case single && live.Deployment == "":
 			return actions.Abandon("there is no Deployment minio any more").About("deployment")
 		case !single && live.Deployment != "" && live.Deployment != asked.Taken:
@@ -83,13 +83,13 @@ func healthy(api minio.API) actions.Preflight {
 	})
 }
 
-// point is a single patch, which can be repeated.
-type point struct {
+// pointService makes one patch of the Service, which can be repeated.
+type pointService struct {
 	api     minio.API
 	changed func()
 }
 
-func (s point) Prove(ctx context.Context, step actions.StepContext, want journal.MinioRepair) (actions.Proof, error) {
+func (s pointService) Prove(ctx context.Context, step actions.StepContext, want journal.MinioRepair) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
@@ -97,7 +97,7 @@ func (s point) Prove(ctx context.Context, step actions.StepContext, want journal
 	return actions.Proof{Done: live.Service == want.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, want.To)}, nil
 }
 
-func (s point) Do(ctx context.Context, step actions.StepContext, want journal.MinioRepair) (json.RawMessage, error) {
+func (s pointService) Do(ctx context.Context, step actions.StepContext, want journal.MinioRepair) (json.RawMessage, error) {
 	if err := s.api.Point(ctx, want.To); err != nil {
 		return nil, err
 	}

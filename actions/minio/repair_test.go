@@ -95,7 +95,7 @@ func TestARepairThatSomebodyElseMadeOrMadeWrongEnds(t *testing.T) {
 		reason string
 	}{
 		"pointed elsewhere":       {false, func(s *store) { s.Point(`{"app":"mine"}`) }, "something else"},
-		"the Service is gone":     {false, func(s *store) { s.Remove(minio.ServiceRef(miniosim.Namespace)) }, "or is gone"},
+		"the Service is gone":     {false, func(s *store) { s.Remove(minio.ServiceRef(miniosim.Namespace)) }, "there is no Service minio"},
 		"the single one is gone":  {true, func(s *store) { s.Remove(minio.DeploymentRef(miniosim.Namespace)) }, "there is no Deployment minio any more"},
 		"the single one is back":  {false, func(s *store) { s.Put(minio.DeploymentRef(miniosim.Namespace), `{}`) }, "there is a Deployment minio again"},
 		"the StatefulSet is gone": {true, func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone"},

@@ -11,16 +11,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MinioReady is the preflight that all replicas are ready and MinIO is healthy. It passes before the first wait for
-// that.
+// MinioReady requires that all replicas are ready and MinIO is healthy. It passes before the first wait for this.
 const MinioReady = "MinioReady"
 
-// MinioDataElsewhere is the preflight that no replica is removed whose data is needed.
+// MinioDataElsewhere prevents the removal of a replica that has needed data.
 const MinioDataElsewhere = "MinioDataElsewhere"
 
 const (
 	scaleTimeout = 30 * time.Second
-	// readyTimeout is how long EKCO waits for the replicas before it holds with their reasons.
+	// readyTimeout is how long EKCO waits for the replicas before it holds with the reasons that they report.
 	readyTimeout = 2 * time.Minute
 )
 
@@ -30,15 +29,15 @@ func scaling(api minio.API, changed func()) actions.Definition {
 		AskedLast: []string{MinioDataElsewhere},
 		Plan:      actions.PlanOf(planScale),
 		Steps: map[string]actions.StepDef{
-			journal.StepScaleMinio: {Step: actions.WithFacts(scale{api, changed})},
-			journal.StepAwaitMinio: {Step: actions.WithFacts(await{api})},
+			journal.StepScaleMinio: {Step: actions.WithFacts(scaleStatefulSet{api, changed})},
+			journal.StepAwaitMinio: {Step: actions.WithFacts(awaitReady{api})},
 		},
-		Preflights: map[string]actions.Preflight{MinioStillThere: stillThere(api), MinioDataElsewhere: dataElsewhere(api), MinioReady: actions.CheckOf(ready{api, changed}.check)},
+		Preflights: map[string]actions.Preflight{MinioStillThere: requireSameStatefulSet(api), MinioDataElsewhere: dataElsewhere(api), MinioReady: actions.CheckOf(ready{api, changed}.check)},
 	}
 }
 
-// planScale changes the StatefulSet in a step of its own, since only that step must keep other actions from the
-// storage: each replica takes a volume. The replicas may never become ready.
+// planScale changes the StatefulSet in a separate step. Only that step must block other changes of the storage, because
+// each new replica takes a volume. The replicas may never become ready.
 func planScale(_ context.Context, record journal.ActionRecord, asked journal.MinioScale) (journal.Plan, error) {
 	if asked.Replicas < 1 {
 		return journal.Plan{}, fmt.Errorf("scale %s: asked for %d replicas, want at least 1", record.Subject.Name, asked.Replicas)
@@ -55,8 +54,8 @@ func planScale(_ context.Context, record journal.ActionRecord, asked journal.Min
 	}}, nil
 }
 
-// dataElsewhere implements [MinioDataElsewhere]. The data of a removed replica stays on its volume, and the others run
-// without it.
+// dataElsewhere implements [MinioDataElsewhere]. The data of a removed replica stays on its volume, but the other
+// replicas run without it.
 func dataElsewhere(api minio.API) actions.Preflight {
 	return actions.CheckOf(func(ctx context.Context, _ journal.ActionRecord, want journal.MinioScale) actions.Verdict {
 		live, err := api.Read(ctx)
@@ -77,44 +76,44 @@ func dataElsewhere(api minio.API) actions.Preflight {
 	})
 }
 
-// scale is a single update, which can be repeated.
-type scale struct {
+// scaleStatefulSet makes one update of the StatefulSet, which can be repeated.
+type scaleStatefulSet struct {
 	api     minio.API
 	changed func()
 }
 
-func (s scale) Prove(ctx context.Context, step actions.StepContext, want journal.MinioScale) (actions.Proof, error) {
+func (s scaleStatefulSet) Prove(ctx context.Context, step actions.StepContext, want journal.MinioScale) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	outputs, err := asked(live)
+	outputs, err := changeOutput(live)
 	return actions.Proof{
 		Done: live.UID == step.Action.Subject.UID && live.Replicas == want.Replicas, Outputs: outputs,
 		Missing: fmt.Sprintf("StatefulSet ha-minio specifies %d replicas, not %d", live.Replicas, want.Replicas),
 	}, err
 }
 
-func (s scale) Do(ctx context.Context, step actions.StepContext, want journal.MinioScale) (json.RawMessage, error) {
+func (s scaleStatefulSet) Do(ctx context.Context, step actions.StepContext, want journal.MinioScale) (json.RawMessage, error) {
 	set, err := s.api.Scale(ctx, step.Action.Subject.UID, want.Replicas)
 	if err != nil {
 		return nil, err
 	}
 	s.changed()
-	return asked(set)
+	return changeOutput(set)
 }
 
-// asked is what the machine needs to know of a change before it is observed.
-func asked(facts journal.MinioFacts) (json.RawMessage, error) {
+// changeOutput encodes the facts of a change for the machine, which needs them before an observer sees the change.
+func changeOutput(facts journal.MinioFacts) (json.RawMessage, error) {
 	return json.Marshal(journal.MinioScaled{Generation: facts.Generation, Replicas: facts.Replicas})
 }
 
-// await has no effect: it waits for the StatefulSet controller and MinIO.
-type await struct {
+// awaitReady changes nothing: it waits for the StatefulSet controller and MinIO.
+type awaitReady struct {
 	api minio.API
 }
 
-func (s await) Prove(ctx context.Context, step actions.StepContext, want journal.MinioScale) (actions.Proof, error) {
+func (s awaitReady) Prove(ctx context.Context, step actions.StepContext, want journal.MinioScale) (actions.Proof, error) {
 	live, lacks, err := s.api.Unready(ctx)
 	if err != nil {
 		return actions.Proof{}, err
@@ -125,7 +124,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext, want journal
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
-func (await) Do(context.Context, actions.StepContext, journal.MinioScale) (json.RawMessage, error) {
+func (awaitReady) Do(context.Context, actions.StepContext, journal.MinioScale) (json.RawMessage, error) {
 	return nil, nil
 }
 
@@ -137,12 +136,12 @@ type ready struct {
 
 func (r ready) check(ctx context.Context, record journal.ActionRecord, want journal.MinioScale) actions.Verdict {
 	live, lacks, err := r.api.Unready(ctx)
-	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon || err != nil {
+	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon || err != nil {
 		return verdict
 	}
 	switch {
 	case record.Request.DryRun:
-		return actions.Pass() // nothing was changed, so there is nothing to wait for
+		return actions.Pass() // nothing was changed, so no wait is needed
 	case live.Replicas != want.Replicas:
 		r.changed()
 		return actions.Abandon(fmt.Sprintf("another Kubernetes client set its replicas to %d", live.Replicas)).About("reset")

@@ -22,8 +22,8 @@ type stillToMove struct {
 
 func (p stillToMove) check(ctx context.Context, record journal.ActionRecord, asked journal.MinioMove) actions.Verdict {
 	live, err := p.api.Read(ctx)
-	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon && record.PastNoReturn {
-		return actions.Pass() // no other StatefulSet uses what is left of the former one
+	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon && record.PastNoReturn {
+		return actions.Pass() // no other StatefulSet uses the remaining objects
 	} else if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
@@ -35,9 +35,9 @@ func (p stillToMove) check(ctx context.Context, record journal.ActionRecord, ask
 		return actions.Hold("no node is ready, so there is no other place for the replica").About("no node")
 	}
 	if record.PastNoReturn {
-		return actions.Pass() // a replica without a volume must get another one
+		return actions.Pass() // a replica without a volume must get another volume
 	}
-	if !looksBelow(record, journal.StepLookBelowMinio) {
+	if !hasNestedCheck(record, journal.StepLookBelowMinio) {
 		return actions.Abandon("an earlier EKCO planned it without the check for objects below other objects").About("unlooked")
 	}
 	if pod, exists := live.Pod(asked.Pod.UID); hasNoClaim(record) && (!exists || pod.State == journal.MinioPodEnds) {
@@ -46,7 +46,7 @@ func (p stillToMove) check(ctx context.Context, record journal.ActionRecord, ask
 	return judgeReplica(asked.Pod, live, nodes)
 }
 
-// hasNoClaim reports whether there is no claim to delete: the rest of the plan deletes only the pod of that UID.
+// hasNoClaim reports whether there was no claim to delete. Then the plan deletes only the pod with the planned UID.
 func hasNoClaim(record journal.ActionRecord) bool {
 	var plan journal.MinioMovePlan
 	return record.Planned && json.Unmarshal(record.Plan.Facts, &plan) == nil && plan.Claim == ""
@@ -91,15 +91,15 @@ func answers(nodes []kube.Node, name string) bool {
 	})
 }
 
-// displaced looks for replicas that need another node.
-type displaced struct {
+// displacedReplicas searches for replicas that need another node.
+type displacedReplicas struct {
 	api   minio.API
 	nodes Nodes
 }
 
-// other returns why the check is skipped: a replica has to be moved next, because no node has its volume; "" if there
-// is none. While a node is not ready or is cordoned, it may be the one with the volume.
-func (d displaced) other(ctx context.Context) (string, error) {
+// otherNeedsMove returns a reason to skip the check if another replica has to move next because no node has its volume.
+// It returns "" if there is no such replica. A node that is not ready or cordoned may be the node with the volume.
+func (d displacedReplicas) otherNeedsMove(ctx context.Context) (string, error) {
 	live, err := d.api.Read(ctx)
 	if err != nil {
 		return "", err
@@ -119,42 +119,42 @@ func (d displaced) other(ctx context.Context) (string, error) {
 // canSpare implements [MinioCanSpare].
 type canSpare struct {
 	api minio.API
-	all *copies
+	all *dataChecker
 }
 
 func (p canSpare) check(ctx context.Context, record journal.ActionRecord, asked journal.MinioMove) actions.Verdict {
 	live, err := p.api.Read(ctx)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Pass() // there is no MinIO
+		return actions.Pass() // MinIO is gone
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	}
 	pod, exists := live.Pod(asked.Pod.UID)
 	if !exists || pod.State == journal.MinioPodEnds {
-		return actions.Pass() // there is nothing left to remove
+		return actions.Pass() // nothing is left to remove
 	}
 	if pod.State == journal.MinioPodRuns {
-		if verdict := without(live, p.api.Ask(ctx, minio.WithoutYou)); verdict.Kind != actions.VerdictPass {
+		if verdict := judgeWithoutOne(live, p.api.Ask(ctx, minio.WithoutYou)); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
-		return p.lasting(record, p.all.checked(ctx, record))
+		return p.delayFirstCheck(record, p.all.judgeLastCheck(ctx, record))
 	}
 	return healthyWithout(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
 }
 
-// lasting delays the first check by the settle time: a drive may have just been replaced, and MinIO may not have
-// noticed it. After the check of all objects this is no longer possible.
-func (p canSpare) lasting(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
+// delayFirstCheck delays the first check by the settle time, because MinIO may not have noticed a replaced drive yet.
+// After the check of all objects this delay is not needed.
+func (p canSpare) delayFirstCheck(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
 	if verdict.Kind != actions.VerdictPass || record.PastNoReturn || record.Steps[journal.StepLookBeforeMinio].Done() {
 		return verdict
 	}
 	return verdict.About("spared").OnceLasting(p.all.settle, "MinIO tolerates the loss of any replica, and restores no data")
 }
 
-// without judges whether MinIO can run without one of the running replicas. Each server answers only for itself, so all
-// must agree.
-func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
+// judgeWithoutOne decides whether MinIO can run without one of its running replicas. Each server answers only for
+// itself, so all must agree.
+func judgeWithoutOne(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 	quorum := journal.MinioQuorum(max(live.Replicas, live.Desired))
 	var against []string
 	for _, one := range said {
@@ -166,7 +166,7 @@ func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 			against = append(against, fmt.Sprintf("%s reports that MinIO cannot run without it (HTTP status %d)", one.Pod, one.Code))
 		}
 	}
-	switch heals := healing(said); { // a server that heals also answers that it is needed
+	switch heals := healing(said); { // a server that heals also reports that it is needed
 	case heals != "":
 		return actions.Hold(heals + "; EKCO moves a replica when that is done").About("heals")
 	case len(against) > 0:
@@ -177,8 +177,8 @@ func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 	return actions.Pass()
 }
 
-// healthyWithout judges whether MinIO is healthy without a replica that does not run, by the health that the others
-// report for now and for maintenance.
+// healthyWithout decides whether MinIO is healthy without a replica that does not run. It uses the answers of the other
+// replicas to the health checks for now and for maintenance.
 func healthyWithout(said, spared []minio.Said) actions.Verdict {
 	var against []string
 	healthy := false

@@ -9,30 +9,30 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// actorOperator is the actor of EKCO's own decisions.
+// actorOperator is the actor of events that EKCO itself decides.
 const actorOperator = "operator"
 
-// AdoptOption describes the own journal.
+// AdoptOption describes this EKCO's own journal.
 type AdoptOption func(*adoption)
 
-// Lost says that the own journal lost events after seq, so that the mirror may know more about its actions.
+// Lost tells Adopt that the own journal lost events after seq, so that the mirror may know more about its actions.
 func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
-// EndedHere names actions that the own journal has ended, for example because a person cancelled them. They are not
-// adopted from a journal that still has them open.
+// EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does
+// not adopt them from a journal in which they are still open.
 func EndedHere(ids ...string) AdoptOption {
 	return func(a *adoption) { a.endedHere = append(a.endedHere, ids...) }
 }
 
-// UnderWay says that workers run the own open actions. Adopt then leaves these as they are: it plans and supersedes none
-// of them, since each of their steps is verified before it is repeated. It is for [OnTakeover].
+// UnderWay tells Adopt that workers already run the own open actions. Adopt then neither plans nor supersedes them,
+// because the workers verify each step before they repeat it. It is for [OnTakeover].
 func UnderWay() AdoptOption { return func(a *adoption) { a.underWay = true } }
 
 type adoption struct {
 	content Content
-	// knew is the last own event that the mirror's writer knew.
+	// knew is the number of the last own event that the mirror's writer knew.
 	knew      uint64
 	endedHere []string
 	own       []journal.ActionRecord
@@ -41,21 +41,22 @@ type adoption struct {
 	lastSeq   uint64
 }
 
-// Adopt returns the events that make the own journal, with its open actions, continue what the mirror has:
+// Adopt returns the events with which the own journal, with its open actions, continues the work in the mirror:
 //
-//   - a mirror of the own, intact journal has nothing new;
+//   - if the mirror is from the own, intact journal, there is nothing to do;
 //   - open actions that the own journal lacks are adopted;
-//   - if both have an action, the own record stays. It gets the mirror's plan if it has none, and what the mirrored action
-//     leaves alone. But if the mirror's writer continued the action from the own record, its record replaces the own one;
+//   - if both have an action, the own record stays. If it has no plan, it gets the plan of the mirror. It also gets the
+//     list of objects that the mirrored action must not touch. But if the mirror's writer continued the action from the
+//     own record, the writer's record replaces the own record;
 //   - if another journal wrote the mirror, own open actions that ended there are superseded;
-//   - if the own journal wrote the mirror and lost events since, its actions continue or end as in the mirror, unless they
-//     have other events here since and no less progress.
+//   - if the own journal wrote the mirror and then lost events, its actions continue or end as in the mirror, unless they
+//     have other events here since then and at least as much progress.
 //
-// An own action that the mirror does not name stays open, and each of its steps is verified before it is repeated: the
-// other EKCO may never have known it. The mirror of an old EKCO, which does not list ended actions, supersedes none.
+// An own action that the mirror does not name stays open, because the other EKCO may never have known it; each of its
+// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so it supersedes none.
 //
-// Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster; empty UIDs match
-// every cluster. It does not read or write anything.
+// Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster. An empty UID
+// matches every cluster. Adopt does not read or write anything.
 func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID string, options ...AdoptOption) ([]journal.Draft, error) {
 	if content.ClusterUID != "" && clusterUID != "" && content.ClusterUID != clusterUID {
 		return nil, fmt.Errorf("adopt open actions: the mirror belongs to cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
@@ -68,15 +69,15 @@ func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID
 	switch {
 	case content.JournalID != ownJournalID:
 		a.lost = false
-		return append(a.adopted(), a.ended()...), nil
+		return append(a.adoptDrafts(), a.endDrafts()...), nil
 	case a.lost:
-		return append(a.adopted(), a.ended()...), nil
+		return append(a.adoptDrafts(), a.endDrafts()...), nil
 	}
 	return nil, nil
 }
 
-// adopted returns the events for the mirrored open actions.
-func (a adoption) adopted() (drafts []journal.Draft) {
+// adoptDrafts returns the events for the mirrored open actions.
+func (a adoption) adoptDrafts() (drafts []journal.Draft) {
 	for _, mirrored := range a.content.Actions {
 		if mirrored.Ended != nil || slices.Contains(a.endedHere, mirrored.ID) || (a.lost && mirrored.LastSeq <= a.lastSeq) {
 			continue
@@ -87,22 +88,23 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 			drafts = append(drafts, a.adopt(mirrored))
 		case a.underWay: // its worker plans and ends it
 		case a.own[known].Ended != nil:
-		case a.lost && (further(mirrored, a.own[known]) || a.own[known].LastSeq <= a.lastSeq && !further(a.own[known], mirrored)):
+		case a.lost && (hasMoreProgress(mirrored, a.own[known]) || a.own[known].LastSeq <= a.lastSeq && !hasMoreProgress(a.own[known], mirrored)):
 			drafts = append(drafts, a.replace(restoreTrimmed(mirrored, a.own[known])))
 		case !a.lost && a.own[known].LastSeq <= a.knew:
 			drafts = append(drafts, a.replace(mirrored))
 		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
-			drafts = append(drafts, left(mirrored, a.own[known])...)
+			drafts = append(drafts, leftDrafts(mirrored, a.own[known])...)
 		default:
-			drafts = append(drafts, left(mirrored, a.own[known])...)
+			drafts = append(drafts, leftDrafts(mirrored, a.own[known])...)
 		}
 	}
 	return drafts
 }
 
-// left returns the events that keep what the mirrored action leaves alone: EKCO may not be able to find that out again.
-func left(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
+// leftDrafts returns the events that record the objects that the mirrored action must not touch, because EKCO may not be able
+// to find that out again.
+func leftDrafts(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
 	for _, what := range slices.Sorted(maps.Keys(mirrored.Left)) {
 		if own.Left[what] == "" {
 			drafts = append(drafts, draft(mirrored, journal.TypeActionLeft, journal.ActionLeft{What: what, Reason: mirrored.Left[what]}))
@@ -115,16 +117,16 @@ func (a adoption) adopt(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID})
 }
 
-// replace returns the event with which the mirrored record replaces the own one, which it continues.
+// replace returns the event that replaces the own record with the mirrored record, which continues it.
 func (a adoption) replace(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID, Continues: true})
 }
 
-// ended returns the events that end own actions that ended in the mirror.
-func (a adoption) ended() (drafts []journal.Draft) {
+// endDrafts returns the events that end own actions that have ended according to the mirror.
+func (a adoption) endDrafts() (drafts []journal.Draft) {
 	for _, own := range a.own {
-		ended, ok := a.endedThere(own)
-		if a.underWay || own.Ended != nil || !ok || !settles(ended.Outcome, own) {
+		ended, ok := a.findEnd(own)
+		if a.underWay || own.Ended != nil || !ok || !endsOwn(ended.Outcome, own) {
 			continue
 		}
 		payload := journal.ActionEnded{
@@ -142,8 +144,8 @@ func (a adoption) ended() (drafts []journal.Draft) {
 	return drafts
 }
 
-// endedThere finds an action that has ended in the other journal.
-func (a adoption) endedThere(own journal.ActionRecord) (EndedAction, bool) {
+// findEnd searches the mirror for the end of an own action.
+func (a adoption) findEnd(own journal.ActionRecord) (EndedAction, bool) {
 	open := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == own.ID })
 	i := slices.IndexFunc(a.content.Ended, func(e EndedAction) bool { return e.ID == own.ID && e.UID == own.Subject.UID })
 	if i < 0 || open || slices.Contains(a.content.LeftOut, own.ID) {
@@ -152,9 +154,9 @@ func (a adoption) endedThere(own journal.ActionRecord) (EndedAction, bool) {
 	return a.content.Ended[i], true
 }
 
-// settles reports whether an end in the other journal ends the own action, too. It does not if the action was stopped
-// there before its point of no return, and has passed that point here.
-func settles(outcome journal.Outcome, own journal.ActionRecord) bool {
+// endsOwn reports whether an end in the other journal also ends the own action. It does not if the action was stopped
+// there before its point of no return, but has passed that point here.
+func endsOwn(outcome journal.Outcome, own journal.ActionRecord) bool {
 	switch outcome {
 	case journal.OutcomeCancelled, journal.OutcomeAbandoned:
 		return !own.PastNoReturn

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the newest format of the mirror. An EKCO does not change a mirror of a newer format, because it would lose
-// data. In oldestFormat, the input of a request is next to its other members; formats before Format have no pauses and
+// data. In oldestFormat, the input of a request is next to its other members. Formats before Format have no pauses and
 // no parts.
 const (
 	Format       = 3
@@ -20,7 +20,7 @@ const (
 	oldestFormat = 1
 )
 
-// formatFor returns the oldest format that can hold all of the content.
+// formatFor returns the oldest format that can express the content.
 func formatFor(content Content) int {
 	switch {
 	case len(content.Parts) > 0 || len(content.Pauses) > 0:
@@ -31,47 +31,48 @@ func formatFor(content Content) int {
 	return oldestFormat
 }
 
-// ErrOtherFormat is returned if an EKCO wrote the mirror in a format that this EKCO does not read.
+// ErrOtherFormat is returned if this EKCO cannot read the format of the mirror.
 var ErrOtherFormat = errors.New("the mirror has an unknown format")
 
-// errGarbage is returned for a ConfigMap whose content is not a mirror. It belongs to no EKCO and may be replaced.
+// errGarbage is returned if the content of the ConfigMap is not a mirror. Any EKCO may then replace it.
 var errGarbage = errors.New("EKCO did not write it")
 
-// Content is the mirror: one JSON object. Its first two members mean the same in every format.
+// Content is the mirror, one JSON object. Its first two members have the same meaning in every format.
 type Content struct {
 	Format int `json:"format"`
-	// Version is the version of the EKCO that wrote it; old ones leave it empty.
+	// Version is the version of the EKCO that wrote the mirror. Old versions leave it empty.
 	Version string `json:"version,omitempty"`
-	// JournalID is the journal that was mirrored.
+	// JournalID identifies the mirrored journal.
 	JournalID string `json:"journal_id"`
-	// At is the last event of that journal on disk, zero if unknown. If that journal's file lacks this event, it has lost
-	// its newest events.
+	// At is the last event of that journal that was on disk, zero if unknown. A file of that journal without this event
+	// has lost its newest events.
 	At journal.Position `json:"at,omitzero"`
-	// ClusterUID is the UID of namespace kube-system, empty if it could not be read.
+	// ClusterUID is the UID of namespace kube-system, or "" if EKCO could not read it.
 	ClusterUID string    `json:"cluster_uid,omitempty"`
 	WrittenAt  time.Time `json:"written_at"`
-	// Covered has the last event of each other journal that the writer knew. A pause from before that event has ended
-	// if the mirror lacks it.
+	// Covered has the number of the last event that the writer knew of each other journal. If the mirror lacks a pause
+	// that began before that event, the pause has ended.
 	Covered map[string]uint64 `json:"covered,omitempty"`
-	// CoveredAt has for each of these journals the last event on disk that the writer knew, and its hash. Old mirrors have
-	// none.
+	// CoveredAt has, for each of these journals, the last event on disk that the writer knew, with its hash. Old
+	// mirrors do not have it.
 	CoveredAt map[string]journal.Position `json:"covered_at,omitempty"`
 	journal.Carried
-	// Actions are the open actions, unless they are in parts.
+	// Actions has the open actions, unless they are in parts.
 	Actions []journal.ActionRecord `json:"actions"`
-	// Parts are the ConfigMaps that hold the open actions, in order.
+	// Parts lists the ConfigMaps with the open actions, in order.
 	Parts []Part `json:"parts,omitempty"`
-	// Ended are the newest actions that ended in the mirrored journal, or in one that it took over from. Old mirrors have
-	// none.
+	// Ended lists the newest actions that ended in the mirrored journal, or in a journal that it took over. Old mirrors
+	// do not have it.
 	Ended []EndedAction `json:"ended,omitempty"`
-	// LeftOut are the ids of open actions for which there was no space.
+	// LeftOut has the ids of open actions for which the mirror had no space.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// Knew returns the last event of a journal that the mirror's writer knew, 0 if none or unknown.
+// Knew returns the number of the last event of a journal that the mirror's writer knew. It returns 0 if there is none
+// or it is unknown.
 func (c Content) Knew(journalID string) uint64 {
 	switch {
-	case c.Pauses == nil: // the content of an older EKCO
+	case c.Pauses == nil: // an older EKCO wrote the content
 		return 0
 	case c.JournalID == journalID:
 		return c.Seq
@@ -79,8 +80,8 @@ func (c Content) Knew(journalID string) uint64 {
 	return c.Covered[journalID]
 }
 
-// EndedAction is an action that has ended. Ids are unique only in one journal, so the subject's UID is part of its
-// identity.
+// EndedAction is an action that has ended. It includes the subject's UID, because action ids are unique only within one
+// journal.
 type EndedAction struct {
 	ID      string          `json:"id"`
 	UID     string          `json:"uid,omitempty"`
@@ -88,10 +89,10 @@ type EndedAction struct {
 	At      time.Time       `json:"at"`
 }
 
-// parse decodes a mirror. If a newer EKCO wrote it, the error wraps [ErrOtherFormat], and the content has what could be
-// read.
+// parse decodes a mirror. If a newer EKCO wrote it, the error wraps [ErrOtherFormat], and the content has the readable
+// members.
 func parse(raw []byte) (Content, error) {
-	content, err := heading(raw)
+	content, err := readCommonMembers(raw)
 	switch {
 	case err != nil:
 	case content.Format > Format:
@@ -108,8 +109,8 @@ func parse(raw []byte) (Content, error) {
 	return content, nil
 }
 
-// heading reads the members that a mirror of any format has.
-func heading(raw []byte) (content Content, err error) {
+// readCommonMembers reads the members that are the same in all formats.
+func readCommonMembers(raw []byte) (content Content, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return content, err
@@ -125,12 +126,12 @@ func heading(raw []byte) (content Content, err error) {
 	return content, nil
 }
 
-// otherFormatError names the EKCO that reads the mirror.
+// otherFormatError names the EKCO version that can read the mirror.
 type otherFormatError struct{ content Content }
 
 // Error implements error.
 func (o *otherFormatError) Error() string {
-	writer, reader := "a newer EKCO", "an EKCO that reads it"
+	writer, reader := "a newer EKCO", "a version of EKCO that reads this format"
 	if o.content.Version != "" {
 		writer = "EKCO " + o.content.Version
 		reader = writer + " or a newer one"

@@ -9,12 +9,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxEnded bounds how many ended actions are mirrored, about 150 bytes each.
+// maxEnded is the maximum number of mirrored ended actions. Each takes about 150 bytes.
 const maxEnded = 200
 
 var endedTypes = []journal.Type{journal.TypeActionEnded}
 
-// AlreadyEnded returns the mirrored actions that have ended in the store's journal, for [EndedHere].
+// AlreadyEnded returns the mirrored actions that have ended in the store's journal. Its result is for [EndedHere].
 func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]string, error) {
 	var ids []string
 	for _, action := range content.Actions {
@@ -29,16 +29,16 @@ func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]
 	return ids, nil
 }
 
-// endings are the newest ended actions. The goroutine in Run owns them.
-type endings struct {
+// endedActions has the newest ended actions. Only the goroutine in Run uses it.
+type endedActions struct {
 	store journal.Store
-	// list has those of the store's journal up to event seq.
+	// list has the ended actions of the store's journal up to event seq.
 	list []EndedAction
 	seq  uint64
 }
 
-// catchUp reads which actions have ended since the last call.
-func (e *endings) catchUp(ctx context.Context) error {
+// catchUp reads the actions that have ended since the last call.
+func (e *endedActions) catchUp(ctx context.Context) error {
 	if e.store == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (e *endings) catchUp(ctx context.Context) error {
 		seq = max(seq, event.Seq)
 		payload, err := event.Decode()
 		if err != nil {
-			continue // written by a newer EKCO; the action is not listed
+			continue // a newer EKCO wrote it; this action is not listed
 		}
 		if ended, ok := payload.(*journal.ActionEnded); ok {
 			news = append(news, EndedAction{ID: event.Action, UID: event.Subject.UID, Outcome: ended.Outcome, At: event.Time})
@@ -61,7 +61,7 @@ func (e *endings) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// merge returns the newest ended actions of all lists, each once: from the first list that has it.
+// merge returns the newest ended actions of all lists without duplicates. It prefers the first list that has an action.
 func merge(lists ...[]EndedAction) []EndedAction {
 	var all []EndedAction
 	type name struct{ id, uid string }

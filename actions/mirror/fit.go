@@ -14,14 +14,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A ConfigMap holds 1 MiB. Up to inlineSize the index holds the open actions itself, so one write is enough. More data
-// is spread over groups of about groupSize, and each group is cut into parts of at most partSize.
+// A ConfigMap can have 1 MiB. Up to inlineSize the index itself has the open actions, so that one write is enough. More
+// data is spread over groups of about groupSize, and each group is cut into parts of at most partSize.
 const (
 	inlineSize = 256 << 10
 	groupSize  = 128 << 10
 	partSize   = 512 << 10
 	indexSize  = 900 << 10
-	// maxSize bounds all open actions in the mirror.
+	// maxSize limits the size of all open actions in the mirror.
 	maxSize = 8 << 20
 )
 
@@ -29,22 +29,22 @@ const (
 type Part struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
-	// Ends is set on the last part of a group.
+	// Ends is true for the last part of a group.
 	Ends bool `json:"ends,omitempty"`
-	// Actions are the ids of the group's actions, for people.
+	// Actions has the ids of the group's actions, for persons.
 	Actions []string `json:"actions,omitempty"`
 }
 
-// plan is what is written in one round.
+// plan has the ConfigMaps that one round writes.
 type plan struct {
 	content Content
-	// bodies are the parts' contents, by name.
+	// bodies has the contents of the parts, by name.
 	bodies map[string]string
 }
 
-// fit plans how to write the content. It writes an action whole or not at all: if all together exceed limit bytes, it
-// leaves out expendable and young ones first, and names them. The parts' names contain owner, so that no other EKCO has
-// parts with these names.
+// fit plans how to write the content. It writes an action either completely or not at all. If all actions together
+// exceed limit bytes, it first leaves out expendable and young ones, and names them. The names of the parts contain
+// owner, so that no other EKCO has parts with the same names.
 func fit(content Content, limit int, expendable []journal.ActionKind, owner string, groups *int) (plan, error) {
 	actions := slices.Clone(content.Actions)
 	slices.SortStableFunc(actions, byWeight(expendable))
@@ -73,7 +73,7 @@ func fit(content Content, limit int, expendable []journal.ActionKind, owner stri
 	return p, nil
 }
 
-// groupsFor returns the number of groups. It changes that number rarely, because then all parts change.
+// groupsFor returns the number of groups. It rarely changes that number, because all parts change with it.
 func groupsFor(total, groups int) int {
 	groups = max(groups, 1)
 	for total > groups*groupSize {
@@ -85,13 +85,13 @@ func groupsFor(total, groups int) int {
 	return groups
 }
 
-// spread moves the actions into parts. An action's group depends only on its id, so a change of one action does not
-// change the other groups.
+// spread moves the actions into parts. The group of an action depends only on the action's id, so that a change of one
+// action leaves the other groups unchanged.
 func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups int) {
 	members := map[uint32][]string{}
 	for _, action := range p.content.Actions {
 		hash := fnv.New32a()
-		_, _ = hash.Write([]byte(action.ID)) // it never fails
+		_, _ = hash.Write([]byte(action.ID)) // it never returns an error
 		group := hash.Sum32() % uint32(groups)
 		members[group] = append(members[group], action.ID)
 	}
@@ -105,7 +105,7 @@ func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups i
 			body += string(encoded[id])
 		}
 		for body += "]"; body != ""; {
-			piece := body[:cut(body, partSize)]
+			piece := body[:cutAt(body, partSize)]
 			body = body[len(piece):]
 			sum := hashOf(piece)
 			part := Part{Name: "ekco-journal-" + owner + "-" + sum[:16], SHA256: sum, Ends: body == "", Actions: members[group]}
@@ -115,8 +115,9 @@ func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups i
 	}
 }
 
-// cut returns where to end a piece of at most that size, between two characters: a ConfigMap must be valid UTF-8.
-func cut(body string, size int) int {
+// cutAt returns the end of a piece with at most size bytes. It does not cut inside a character, because a ConfigMap must
+// be valid UTF-8.
+func cutAt(body string, size int) int {
 	if len(body) <= size {
 		return len(body)
 	}
@@ -131,8 +132,8 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode returns the index. It leaves out the ended actions if there is no space for them: without them another journal
-// supersedes none of its actions, but verifies each step before it repeats it.
+// encode returns the index. If there is not enough space, it leaves out the ended actions. Another journal then
+// supersedes none of its actions, but verifies each step before it repeats the step.
 func (p plan) encode() ([]byte, error) {
 	raw, err := json.Marshal(p.content)
 	if err == nil && len(raw) > indexSize {
@@ -148,7 +149,7 @@ func (p plan) encode() ([]byte, error) {
 	return raw, nil
 }
 
-// byWeight sorts actions: those that must not be lost first, then the oldest.
+// byWeight returns a sort function: first the actions that must not be lost, then the oldest.
 func byWeight(expendable []journal.ActionKind) func(x, y journal.ActionRecord) int {
 	rank := func(r journal.ActionRecord) int { return count(slices.Contains(expendable, r.Kind)) }
 	return func(x, y journal.ActionRecord) int {

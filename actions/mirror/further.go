@@ -7,13 +7,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// further reports whether the first of two records of an action has more progress than the second.
-func further(one, other journal.ActionRecord) bool {
+// hasMoreProgress reports whether the first record has more progress than the second record of the same action.
+func hasMoreProgress(one, other journal.ActionRecord) bool {
 	return slices.Compare(progress(one), progress(other)) > 0
 }
 
-// progress returns the record's progress, most important first: whether it is past the point of no return, then how many
-// steps are done.
+// progress returns numbers to compare, most important first: whether the action is past the point of no return, then
+// the number of done steps.
 func progress(r journal.ActionRecord) []int {
 	done := 0
 	for _, step := range r.Steps {
@@ -29,8 +29,8 @@ func count(is bool) int {
 	return 0
 }
 
-// restoreTrimmed restores in a mirrored record what an old EKCO may have left out to save space, from an older record of the
-// same action.
+// restoreTrimmed restores data in a mirrored record that an old EKCO may have left out to save space. It takes the data
+// from an older record of the same action.
 func restoreTrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 	mirrored.Request = older.Request
 	if older.Planned {

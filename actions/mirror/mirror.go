@@ -16,14 +16,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrOtherJournal is returned if another EKCO with another journal has written the mirror since [Mirror.Load]. This
-// Mirror does not overwrite it before the takeover (see [OnTakeover]) or another Load.
+// ErrOtherJournal is returned if an EKCO with another journal has written the mirror since [Mirror.Load]. This Mirror
+// does not overwrite it until it takes the mirror over (see [OnTakeover]) or loads it again.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
-// ErrOutdated is for the function that [Judge] sets: the mirror names newer events of this journal than its file has.
+// ErrOutdated is an error for the function set with [Judge]: the mirror names newer events of this journal than the
+// journal's file has.
 var ErrOutdated = errors.New("the journal lost its newest events")
 
-// Mirror writes the open actions to the cluster. One goroutine must call [Mirror.Run]; the other methods are safe for
+// Mirror writes the open actions to the cluster. One goroutine must call [Mirror.Run]. The other methods are safe for
 // concurrent use.
 type Mirror struct {
 	api        kube.API
@@ -35,33 +36,34 @@ type Mirror struct {
 	ekco       string
 	expendable []journal.ActionKind
 
-	// The goroutine in Run owns these. end is the journal's last event when it was last read.
-	endings endings
+	// Only the goroutine in Run uses these fields. end is the journal's last event at the last read.
+	endings endedActions
 	end     journal.Position
 	rival   rival
 	parts   parts
 	pace    pace
 
 	mu sync.Mutex
-	// wanted is the newest content, of generation wantedGen; writtenGen is the generation in the cluster.
+	// wanted is the newest content, and wantedGen its generation. writtenGen is the generation that the cluster has.
 	wanted                Content
 	wantedGen, writtenGen uint64
-	// version is the version that the next write replaces, if known is set.
+	// version is the version that the next write replaces. It is valid only if known is true.
 	version string
 	known   bool
-	// claimed is set when the parts that existed at that version are listed.
+	// claimed is true if EKCO has listed the parts that existed at that version.
 	claimed bool
 	// covered is the last event of this journal that the mirror in the cluster names.
 	covered journal.Position
-	// inherited are the ended actions of mirrors that were loaded or taken over.
+	// inherited has the ended actions of mirrors that were loaded or taken over.
 	inherited []EndedAction
-	// knew and knewAt have the last known event of each other journal, and its last known event on disk, from the mirrors.
+	// knew and knewAt come from the mirrors: the last known event of each other journal, and the last known event on
+	// disk.
 	knew   map[string]uint64
 	knewAt map[string]journal.Position
-	// held are the actions in the mirror in the cluster; leftOut are those for which there was no space.
+	// held has the actions in the mirror in the cluster. leftOut has the actions for which there was no space.
 	held    map[string]journal.ActionRecord
 	leftOut []string
-	// failing is why the newest content is not in the cluster; since is when that began.
+	// failing is the reason why the newest content is not in the cluster. since is when that began.
 	failing error
 	since   time.Time
 
@@ -69,40 +71,39 @@ type Mirror struct {
 	syncs chan chan error
 }
 
-// Option changes how a mirror works.
+// Option configures a mirror.
 type Option func(*Mirror)
 
-// OnFailure sets a function that gets the error of each failed write. It must not block.
+// OnFailure sets a function that is called with the error of each failed write. It must not block.
 func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f } }
 
 // Version sets the version of the EKCO that writes the mirror.
 func Version(ekco string) Option { return func(m *Mirror) { m.ekco = ekco } }
 
-// Expendable names the kinds of action whose loss does no harm. If the mirror has no space for all actions, they are left
-// out first.
+// Expendable names the kinds of action whose loss does no harm. If there is no space for all actions, the mirror leaves
+// these out first.
 func Expendable(kinds ...journal.ActionKind) Option {
 	return func(m *Mirror) { m.expendable = kinds }
 }
 
-// Judge sets a function that decides whether a mirror of this journal that another Mirror wrote may be replaced. If it
-// returns an error, the mirror stays unchanged.
+// Judge sets a function that decides whether this Mirror may replace a mirror of the same journal that another Mirror
+// wrote. If the function returns an error, the mirror stays unchanged.
 func Judge(f func(ctx context.Context, own Content) error) Option {
 	return func(m *Mirror) { m.judge = f }
 }
 
-// Journal sets the journal, from which the mirror gets the last event and the ended actions. Without it, an EKCO whose
-// actions were finished here cannot know that, and repeats them.
+// Journal sets the journal from which the mirror reads the last event and the ended actions. Without it, another EKCO
+// cannot know that its actions were finished here, and repeats them.
 func Journal(store journal.Store) Option { return func(m *Mirror) { m.endings.store = store } }
 
-// OnTakeover sets a function that adopts the open actions of another journal. It is called if that journal's mirror
-// exists and has not changed for [Quiet]. Before f returns nil, it must have put the adopted actions on disk and passed
-// them to Update, because the mirror is then replaced. If f returns an error, the mirror stays unchanged, and f is called
-// again.
+// OnTakeover sets a function that adopts the open actions of another journal. It is called if that journal's mirror has
+// not changed for [Quiet]. Before f returns nil, it must write the adopted actions to disk and pass them to Update,
+// because the mirror is then replaced. If f returns an error, the mirror stays unchanged, and f is called again.
 func OnTakeover(f func(ctx context.Context, other Content) error) Option {
 	return func(m *Mirror) { m.takeOver = f }
 }
 
-// New returns a mirror of the journal with that id. It writes nothing before the first [Mirror.Update].
+// New returns a mirror of the journal with this id. It writes nothing before the first [Mirror.Update].
 func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *Mirror {
 	m := &Mirror{
 		api: api, journalID: journalID, log: log, onFailure: func(error) {},
@@ -115,14 +116,14 @@ func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *M
 	return m
 }
 
-// Read reads the mirror. Its error wraps kube.ErrNotFound if there is none. If a newer EKCO wrote it, the error wraps
-// [ErrOtherFormat], and the content has what could be read.
+// Read reads the mirror. The error wraps kube.ErrNotFound if there is no mirror. If a newer EKCO wrote it, the error
+// wraps [ErrOtherFormat], and the content has the readable members.
 func (m *Mirror) Read(ctx context.Context) (Content, error) {
 	content, _, err := m.read(ctx)
 	return content, err
 }
 
-// Load is Read, and allows this journal to replace the mirror that it read, unless a newer EKCO wrote it.
+// Load reads the mirror like Read, and allows this journal to replace that mirror, unless a newer EKCO wrote it.
 func (m *Mirror) Load(ctx context.Context) (Content, error) {
 	content, version, err := m.read(ctx)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {
@@ -135,11 +136,11 @@ func (m *Mirror) Load(ctx context.Context) (Content, error) {
 	return content, err
 }
 
-// maxReads bounds the reads of a mirror that another EKCO writes at the same time.
+// maxReads limits the repeated reads of a mirror that another EKCO is writing.
 const maxReads = 5
 
 // read reads the index and the parts that it names. If a part is missing or changed although the index stays the same,
-// the error wraps [ErrIncomplete], and the content has what could be read.
+// the error wraps [ErrIncomplete], and the content has the readable parts.
 func (m *Mirror) read(ctx context.Context) (content Content, version string, err error) {
 	for range maxReads {
 		raw, now, readErr := m.api.ReadMirror(ctx)
@@ -162,7 +163,7 @@ func (m *Mirror) read(ctx context.Context) (content Content, version string, err
 	return content, version, err
 }
 
-// inherit keeps what the mirror in the cluster has about ended actions and other journals. The caller must hold mu.
+// inherit keeps what the mirror in the cluster knows about ended actions and other journals. The caller must hold mu.
 func (m *Mirror) inherit(content Content) {
 	m.inherited = merge(content.Ended, m.inherited)
 	if content.JournalID == m.journalID {
@@ -175,22 +176,22 @@ func (m *Mirror) inherit(content Content) {
 	maps.DeleteFunc(m.knewAt, func(id string, _ journal.Position) bool { return m.knew[id] == 0 })
 }
 
-// Covered returns the last event of this journal that the mirror in the cluster names. The journal must keep that event,
-// so that the next start can compare its hash.
+// Covered returns the last event of this journal that the mirror in the cluster names. The journal must keep that
+// event, so that EKCO can compare its hash at the next start.
 func (m *Mirror) Covered() journal.Position {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.covered
 }
 
-// Failing returns why the newest content is not in the cluster, or nil.
+// Failing returns the reason why the newest content is not in the cluster, or nil.
 func (m *Mirror) Failing() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.failing
 }
 
-// Held returns the action as the last write put it into the mirror.
+// Held returns the record of the action in the last written mirror.
 func (m *Mirror) Held(action string) (record journal.ActionRecord, is bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,8 +199,8 @@ func (m *Mirror) Held(action string) (record journal.ActionRecord, is bool) {
 	return record, is
 }
 
-// Missing returns the ids of the open actions that the mirror in the cluster lacks, because there is no space for them
-// or because writes fail.
+// Missing returns the ids of the open actions that the mirror in the cluster lacks, because there is no space or
+// because writes fail.
 func (m *Mirror) Missing() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,8 +213,8 @@ func (m *Mirror) Missing() []string {
 	return missing
 }
 
-// Refresh writes the mirror again although no action has changed, so that it names the journal's newest event, and a
-// loss of that event is noticed.
+// Refresh writes the mirror even if no action has changed. The mirror then names the journal's newest event, so that
+// EKCO notices a loss of that event.
 func (m *Mirror) Refresh() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,7 +224,7 @@ func (m *Mirror) Refresh() {
 	}
 }
 
-// signal wakes Run.
+// signal wakes the goroutine in Run.
 func (m *Mirror) signal() {
 	select {
 	case m.wake <- struct{}{}:
@@ -231,12 +232,12 @@ func (m *Mirror) signal() {
 	}
 }
 
-// Update sets the open actions, and the other state to mirror. It returns at once. Of several updates only the newest is
-// written; one that changes nothing is not. The caller must not change the arguments afterwards.
+// Update sets the open actions and the other state to mirror. It returns at once. Only the newest update is written,
+// and only if it changes something. The caller must not change the arguments afterwards.
 func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried journal.Carried) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.wantedGen > 0 && m.wanted.ClusterUID == clusterUID && same(m.wanted.Actions, open) && maps.Equal(m.wanted.Pauses, carried.Pauses) {
+	if m.wantedGen > 0 && m.wanted.ClusterUID == clusterUID && sameActions(m.wanted.Actions, open) && maps.Equal(m.wanted.Pauses, carried.Pauses) {
 		return // the rest of carried changes only when an action ends
 	}
 	m.wanted = Content{
@@ -247,8 +248,9 @@ func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried 
 	m.signal()
 }
 
-// same reports whether two lists have the same actions in the same state. Every event of an action changes its LastSeq.
-func same(x, y []journal.ActionRecord) bool {
+// sameActions reports whether two lists have the same actions in the same state. It compares LastSeq, which every event of an
+// action changes.
+func sameActions(x, y []journal.ActionRecord) bool {
 	if len(x) != len(y) {
 		return false
 	}
@@ -260,8 +262,8 @@ func same(x, y []journal.ActionRecord) bool {
 	return true
 }
 
-// Sync waits until everything that was passed to Update before is in the cluster. If a write fails before that, it
-// returns the error; Run retries the write.
+// Sync waits until all earlier updates are in the cluster. If a write fails before that, Sync returns the error; Run
+// retries the write.
 func (m *Mirror) Sync(ctx context.Context) error {
 	answer := make(chan error, 1)
 	select {
@@ -277,7 +279,7 @@ func (m *Mirror) Sync(ctx context.Context) error {
 	}
 }
 
-// The backoff between failed writes. Update and Sync try again at once.
+// These are the backoffs between failed writes. Update and Sync retry at once.
 const (
 	minBackoff = time.Second
 	maxBackoff = 2 * time.Minute
@@ -302,7 +304,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		case <-m.wake:
 		case <-retry.C:
 		case <-check.C:
-			if !m.damaged(ctx) {
+			if !m.isDamaged(ctx) {
 				continue
 			}
 		case answer := <-m.syncs:
@@ -318,7 +320,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		m.note(err)
+		m.recordResult(err)
 		for _, answer := range waiting {
 			answer <- err
 		}
@@ -330,12 +332,12 @@ func (m *Mirror) Run(ctx context.Context) {
 			continue
 		}
 		retry.Reset(pause.NextBackOff())
-		said = m.failed(err, said)
+		said = m.logFailure(err, said)
 	}
 }
 
-// failed reports an error. It logs it only if it differs from the last one.
-func (m *Mirror) failed(err error, said string) string {
+// logFailure logs an error, but only if it differs from the last logged error.
+func (m *Mirror) logFailure(err error, said string) string {
 	m.onFailure(err)
 	if err.Error() != said {
 		m.log.Warn("the open actions are not mirrored; an EKCO that starts elsewhere would not know them", "error", err)

@@ -112,6 +112,22 @@ func TestAnUpdateThatChangesNothingIsNotWritten(t *testing.T) {
 	})
 }
 
+func TestActionThatBecomesUnreadableIsWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		m := run(t, cluster, "j1")
+		action := open("a", 1)
+		m.Update([]journal.ActionRecord{action}, "c1", journal.Carried{})
+		action.Unreadable = "event 2"
+		m.Update([]journal.ActionRecord{action}, "c1", journal.Carried{})
+		if err := m.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(t, cluster).Actions[0].Unreadable; got != action.Unreadable {
+			t.Errorf("the mirror holds %q", got)
+		}
+	})
+}
+
 func TestUpdatesDuringAWriteAreCoalesced(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		cluster.SetLatency(time.Second)

@@ -2,9 +2,9 @@ package mirror
 
 import "time"
 
-// A change is written at once if the last round of writes was roundInterval ago or more. An earlier round uses up one of
-// maxExtra extra rounds, each of which becomes available again after extraInterval; reservedExtra of them are reserved
-// for callers of Sync. Together these are at most 20 rounds in any minute, and the mirror is less than 5 s behind.
+// EKCO writes a change at once if the last round of writes was at least roundInterval ago. An earlier round uses one of
+// maxExtra extra rounds, each of which is available again after extraInterval. reservedExtra of them are reserved for
+// callers of Sync. Together these are at most 20 rounds in any minute, and the mirror lags less than 5 s.
 const (
 	roundInterval = 4800 * time.Millisecond
 	extraInterval = 30 * time.Second
@@ -18,7 +18,7 @@ type pace struct {
 	next, free time.Time
 }
 
-// take begins a round and returns 0, or returns how long to wait before it.
+// take begins a round and returns 0, or returns how long to wait.
 func (p *pace) take(now time.Time, urgent bool) time.Duration {
 	if wait := p.next.Sub(now); wait > 0 {
 		used := (maxExtra - 1) * extraInterval

@@ -16,34 +16,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrIncomplete is returned if a part that the mirror's index names is missing or changed. Unless the mirror is this
-// journal's own, it must then stay unchanged until a person restores or deletes it.
+// ErrIncomplete is returned if a part that the index names is missing or changed. Unless the mirror is this journal's
+// own, EKCO then leaves it unchanged until a person restores or deletes it.
 var ErrIncomplete = errors.New("the mirror is incomplete")
 
-// maxWrites bounds the parallel writes of parts.
+// maxWrites limits the parallel writes of parts.
 const maxWrites = 8
 
-// parts are the parts in the cluster, as far as the goroutine in Run knows.
+// parts has what the goroutine in Run knows about the parts in the cluster.
 type parts struct {
-	// owner is part of the names of the own parts; "" until the existing ones are listed. It changes whenever another
-	// EKCO may have replaced the index: then an EKCO that was suspended does not know the new names and cannot delete
-	// these parts.
+	// owner is in the names of the own parts; it is "" until EKCO has listed the existing parts. It changes whenever
+	// another EKCO may have replaced the index: an EKCO that was suspended does not know the new names, so it cannot
+	// delete these parts.
 	owner  string
 	groups int
-	// there are the own parts, by name. obsolete are the names of parts to delete. indexed is set when an index that does
-	// not name them was written.
-	there    map[string]bool
+	// existing has the own parts, by name. obsolete has the names of parts to delete. indexed is true after an index was
+	// written that does not name them.
+	existing map[string]bool
 	obsolete []string
 	indexed  bool
 }
 
-// maxObsolete is how many parts that could not be deleted may exist. Above that, no more parts are written.
+// maxObsolete is the maximum number of parts that could not be deleted. Above it, EKCO writes no more parts.
 const maxObsolete = 128
 
-// claim chooses a new owner and lists the existing parts, which are obsolete when the own index is written. If another
-// EKCO is about to write an index that names them, one of the two writes fails, and that EKCO must claim again.
+// claim chooses a new owner and lists the existing parts, which become obsolete when the own index is written. If
+// another EKCO is about to write an index that names them, one of the two writes fails, and that EKCO must claim again.
 func (m *Mirror) claim(ctx context.Context) {
-	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, there: map[string]bool{}}
+	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, existing: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)
 	if err != nil {
 		m.log.Debug("cannot list the parts of earlier mirrors; they are not deleted", "error", err)
@@ -62,7 +62,7 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	}
 	var missing []string
 	for name := range p.bodies {
-		if !m.parts.there[name] {
+		if !m.parts.existing[name] {
 			missing = append(missing, name)
 		}
 	}
@@ -76,7 +76,7 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 			failed = errors.Join(failed, err)
 			return
 		}
-		m.parts.there[name] = true
+		m.parts.existing[name] = true
 	})
 	if failed != nil {
 		return fmt.Errorf("write the parts of the mirror: %w", failed)
@@ -87,9 +87,9 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 // prune deletes the parts that the new index does not name.
 func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 	m.parts.indexed = true
-	for name := range m.parts.there {
+	for name := range m.parts.existing {
 		if _, still := named[name]; !still {
-			delete(m.parts.there, name)
+			delete(m.parts.existing, name)
 			m.parts.obsolete = append(m.parts.obsolete, name)
 		}
 	}
@@ -98,8 +98,8 @@ func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 	}
 }
 
-// discard deletes the obsolete parts, unless they are named again, and returns the first error. No other index can name
-// them meanwhile: an EKCO that replaces the index has claimed again, so its parts have other names.
+// discard deletes the obsolete parts, except parts that the new index names, and returns the first error. No other
+// index can name them: an EKCO that replaces the index has claimed again, so its parts have other names.
 func (m *Mirror) discard(ctx context.Context, named map[string]string) (failed error) {
 	m.parts.obsolete = slices.DeleteFunc(m.parts.obsolete, func(name string) bool {
 		if _, again := named[name]; again {
@@ -112,7 +112,7 @@ func (m *Mirror) discard(ctx context.Context, named map[string]string) (failed e
 	return failed
 }
 
-// assemble reads the actions that are in parts.
+// assemble reads the actions from the parts.
 func (m *Mirror) assemble(ctx context.Context, content *Content) error {
 	if len(content.Parts) == 0 {
 		return nil

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/fsm"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
 )
 
 const limit = 900 << 10
@@ -143,6 +146,59 @@ func TestAStormOfActionsIsSmall(t *testing.T) {
 	if size > 3<<20 || len(cluster.Parts()) < 4 {
 		t.Errorf("the mirror has %d bytes in %d parts", size, len(cluster.Parts()))
 	}
+}
+
+// TestMirrorDoesNotGrowWithNodes: the target is 3 MiB for 100 open actions among 5,000 nodes.
+func TestMirrorDoesNotGrowWithNodes(t *testing.T) {
+	if few, many := foldedSize(t, 100), foldedSize(t, 5000); many > 3<<20 || many > few+1<<10 {
+		t.Errorf("the mirror of 100 actions has %d bytes among 100 nodes, and %d among 5,000", few, many)
+	}
+}
+
+// foldedSize returns the size of the mirror of 100 actions and pauses, in a journal that knows that many nodes.
+func foldedSize(t *testing.T, nodes int) int {
+	t.Helper()
+	drafts := []journal.Draft{{Type: journal.TypePauseSet, Subject: journal.ClusterSubject, Actor: "cli:root@p1", Payload: journal.PauseSet{Reason: "new switch"}}}
+	for i := range nodes {
+		subject := journal.NodeSubject(fmt.Sprintf("worker-%04d", i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
+		drafts = append(drafts, journal.Draft{Type: journal.TypeNodeObserved, Subject: subject, Actor: "observer/node", Payload: journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: journal.RoleWorker}}})
+	}
+	for i, action := range storm(100, 1) {
+		action.Subject = drafts[1+i].Subject
+		drafts = append(drafts, journal.Draft{
+			Type: journal.TypeActionAdopted, Subject: action.Subject, Action: action.ID, Actor: "operator",
+			Payload: journal.ActionAdopted{Record: action, JournalID: "other"},
+		}, journal.Draft{Type: journal.TypePauseSet, Subject: action.Subject, Actor: "cli:root@p1", Payload: journal.PauseSet{Reason: "new disk"}})
+	}
+	store := memory.New()
+	if _, err := store.Append(t.Context(), drafts...); err != nil {
+		t.Fatal(err)
+	}
+	state := fsm.NewState(fsmnode.Capability())
+	for event, err := range store.Read(t.Context(), journal.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Apply(event)
+	}
+	cluster := kubesim.New()
+	m := run(t, cluster, "j1")
+	m.Update(state.OpenActions(), "c1", state.Carried())
+	if err := m.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, cluster); len(got.Actions) != 100 || len(got.Pauses) != 101 || len(state.Problems) > 0 {
+		t.Errorf("the mirror has %d actions and %d pauses; problems %q", len(got.Actions), len(got.Pauses), state.Problems)
+	}
+	raw, _, err := cluster.ReadMirror(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(raw)
+	for _, part := range cluster.Parts() {
+		size += len(part)
+	}
+	return size
 }
 
 // storm returns that many open actions of 15 kB each.

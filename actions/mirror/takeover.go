@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Quiet is how long another journal's mirror must stay unchanged before this EKCO takes it over. Only the Recreate
-// strategy prevents two EKCOs at once, and while a machine is lost two may run. If both run, the one that wrote the mirror
-// last continues and the other waits. If the other one has stopped, this EKCO waits no longer than this.
+// Quiet is how long another journal's mirror must stay unchanged before this EKCO takes it over. Two EKCOs may run
+// while a machine is lost, because only the Recreate strategy prevents that. If both run, the EKCO that wrote the
+// mirror last continues, and the other one waits. If the other EKCO has stopped, this is the longest wait.
 const Quiet = 2 * time.Minute
 
-// otherJournalError is the error if the mirror belongs to another journal.
+// otherJournalError reports that the mirror belongs to another journal.
 type otherJournalError struct {
 	content Content
 	version string
@@ -29,13 +29,13 @@ func (o *otherJournalError) Error() string {
 // Unwrap returns [ErrOtherJournal].
 func (o *otherJournalError) Unwrap() error { return ErrOtherJournal }
 
-// mustNotReplace reports whether the error means that this journal must not replace the mirror, and is not a failed
-// write.
+// mustNotReplace reports whether the error means that this journal must not replace the mirror. A failed write does not
+// mean that.
 func mustNotReplace(err error) bool {
 	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated) || errors.Is(err, ErrIncomplete)
 }
 
-// Key returns the key of the hold for an error of [Mirror.Ready].
+// Key returns the key of a hold for an error of [Mirror.Ready].
 func Key(err error) string {
 	switch {
 	case errors.Is(err, ErrOtherJournal):
@@ -52,14 +52,14 @@ func Key(err error) string {
 	return "unwritten"
 }
 
-// rival is the version of another journal's mirror that was last seen, and since when, by the own clock: another
-// machine's clock may be wrong.
+// rival is the last seen version of another journal's mirror, with the time since when it has not changed. The time is
+// by this machine's clock, because another machine's clock may be wrong.
 type rival struct {
 	version string
 	since   time.Time
 }
 
-// considerTakeover takes the mirror over if it has been quiet, and returns nil if it may now be replaced.
+// considerTakeover takes over the mirror if it has been quiet. It returns nil if this EKCO may now replace the mirror.
 func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) error {
 	if m.rival.version != other.version {
 		m.rival = rival{version: other.version, since: time.Now()}
@@ -79,8 +79,8 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	return nil
 }
 
-// note keeps the result of the last write, and since when writes fail.
-func (m *Mirror) note(err error) {
+// recordResult stores the result of the last write, and since when writes fail.
+func (m *Mirror) recordResult(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil && m.failing == nil {
@@ -89,13 +89,13 @@ func (m *Mirror) note(err error) {
 	m.failing = err
 }
 
-// ErrNoSpace is returned for an action that the mirror does not hold.
+// ErrNoSpace is returned for an action that is not in the mirror because there is no space.
 var ErrNoSpace = errors.New("the mirror has no space for the action")
 
 // Ready waits like [Mirror.Sync], and returns nil if the mirror allows an irreversible step of the action. Otherwise it
 // returns the reason: this journal must not replace the mirror, the mirror has no space for the action, or a write
-// failed. If writes have failed for patience, it returns nil, because EKCO must repair a cluster even if it cannot write
-// the mirror there. What is the noun for the action in the reason.
+// failed. If writes have failed for longer than patience, it returns nil, because EKCO must be able to repair a cluster
+// in which it cannot write the mirror. what is the name of the action in the reason.
 func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.Duration) error {
 	err := m.Sync(ctx)
 	m.mu.Lock()

@@ -12,10 +12,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// writeTimeout bounds one write with the reads it needs.
+// writeTimeout limits one write including the reads that it needs.
 const writeTimeout = 10 * time.Second
 
-// write puts the newest content into the cluster, unless it is there already. Only the goroutine in Run calls it.
+// write puts the newest content into the cluster, unless it is already there. Only the goroutine in Run calls it.
 func (m *Mirror) write(ctx context.Context) error {
 	content, generation, ok := m.pending()
 	if !ok {
@@ -28,14 +28,14 @@ func (m *Mirror) write(ctx context.Context) error {
 		if err := m.considerTakeover(ctx, *other); err != nil {
 			return err
 		}
-		content, generation, _ = m.pending() // with what was adopted
+		content, generation, _ = m.pending() // now including the adopted actions
 		err = m.put(ctx, content, generation)
 	}
 	return err
 }
 
-// put replaces the mirror, if this journal may: first the parts, then the index that names them, so that no reader sees
-// half a write.
+// put replaces the mirror if this journal may do that. It writes the parts before the index that names them, so that no
+// reader sees an incomplete write.
 func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
 	version, known, claimed := m.base()
 	p, written, err := plan{}, "", error(nil)
@@ -51,7 +51,7 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 			claimed = true
 			m.setBase(version, true, true)
 		}
-		if p, err = fit(m.completed(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
+		if p, err = fit(m.addJournalState(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
 			return err
 		}
 		if written, err = m.writePlan(ctx, p, version); !errors.Is(err, kube.ErrConflict) {
@@ -79,7 +79,7 @@ func (m *Mirror) writePlan(ctx context.Context, p plan, version string) (written
 	return m.api.WriteMirror(ctx, raw, version)
 }
 
-// noteWritten notes what is now in the cluster.
+// noteWritten stores what is now in the cluster.
 func (m *Mirror) noteWritten(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,9 +92,9 @@ func (m *Mirror) noteWritten(content Content, mirrored []journal.ActionRecord, v
 	}
 }
 
-// damaged reports whether another program removed or changed what this Mirror wrote, and then makes Run write it again.
-// If another EKCO replaced the mirror, the next write finds that.
-func (m *Mirror) damaged(ctx context.Context) bool {
+// isDamaged reports whether another program removed or changed what this Mirror wrote, and then makes Run write it again.
+// If another EKCO replaced the mirror, the next write notices that.
+func (m *Mirror) isDamaged(ctx context.Context) bool {
 	if _, known, claimed := m.base(); !known || !claimed || m.writtenGen == 0 {
 		return false // nothing is written yet
 	}
@@ -113,9 +113,9 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 	return true
 }
 
-// completed adds the journal's last event on disk, and the ended actions. If the journal cannot be read, the open actions
-// are mirrored without them.
-func (m *Mirror) completed(ctx context.Context, content Content) Content {
+// addJournalState adds the journal's last event on disk and the ended actions. If the journal cannot be read, the mirror has
+// only the open actions.
+func (m *Mirror) addJournalState(ctx context.Context, content Content) Content {
 	if err := m.readJournal(ctx); err != nil {
 		m.log.Warn("cannot read the journal; the mirror lacks its newest events and ended actions", "error", err)
 	}
@@ -140,7 +140,7 @@ func (m *Mirror) readJournal(ctx context.Context) error {
 	return m.endings.catchUp(ctx)
 }
 
-// pending returns the newest content if it is not in the cluster yet.
+// pending returns the newest content if the cluster does not have it yet.
 func (m *Mirror) pending() (Content, uint64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,15 +153,15 @@ func (m *Mirror) base() (version string, known, claimed bool) {
 	return m.version, m.known, m.claimed
 }
 
-// ownVersion returns the version of the mirror in the cluster if this journal may replace it, because it is its own, does
-// not exist, or is garbage.
+// ownVersion returns the version of the mirror in the cluster if this journal may replace it: it is its own mirror,
+// there is none, or it is garbage.
 func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	content, version, err := m.read(ctx)
 	switch {
 	case errors.Is(err, kube.ErrNotFound), errors.Is(err, errGarbage):
 		return version, nil
 	case errors.Is(err, ErrIncomplete) && content.JournalID == m.journalID:
-		// This journal has what is missing, unless the mirror knows of newer events.
+		// This journal has the missing data, unless the mirror knows newer events.
 	case err != nil:
 		return "", fmt.Errorf("before a write: %w", err)
 	case content.JournalID != m.journalID:

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Ref names the object of a subject.
+// Ref identifies the Kubernetes object of a subject.
 func Ref(of journal.Subject) kube.Ref {
 	ref := kube.Ref{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses", Namespace: "monitoring", Name: "k8s"}
 	if of.Kind == journal.MonitoringAlertmanager.Kind {
@@ -38,7 +38,7 @@ func (o *resource) facts() journal.MonitoringFacts {
 	return facts
 }
 
-// Object is how EKCO reads the objects, live. A missing CRD is kube.ErrNotFound too.
+// Object returns how EKCO reads the objects without a cache. A missing CRD is also kube.ErrNotFound.
 func Object(objects kube.Objects) object.Object[journal.MonitoringFacts] {
 	return object.Object[journal.MonitoringFacts]{
 		Noun: "object", UID: func(facts journal.MonitoringFacts) string { return facts.UID },
@@ -49,7 +49,7 @@ func Object(objects kube.Objects) object.Object[journal.MonitoringFacts] {
 	}
 }
 
-// scale sets the replicas of the object with that UID, and returns the new facts.
+// scale sets the replicas of the object with this UID, and returns the new facts.
 func scale(ctx context.Context, objects kube.Objects, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
 	return kube.Change[resource, journal.MonitoringFacts]{
 		Ref: Ref(of), UID: of.UID,
@@ -63,7 +63,7 @@ func scale(ctx context.Context, objects kube.Objects, of journal.Subject, replic
 	}.Make(ctx, objects)
 }
 
-// lacks returns that an object has another number of replicas, or "".
+// lacks returns a reason if an object has another number of replicas, or "".
 func lacks(replicas int, now journal.MonitoringFacts) string {
 	if now.Replicas == replicas {
 		return ""
@@ -71,7 +71,7 @@ func lacks(replicas int, now journal.MonitoringFacts) string {
 	return fmt.Sprintf("it has %d replicas, want %d", now.Replicas, replicas)
 }
 
-// patch changes only the replicas, and nothing if the old value has changed.
+// patch changes only the replicas. It changes nothing if the old value is no longer there.
 func patch(now *resource, replicas int) []kube.PatchOp {
 	tests := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: now.UID}}
 	if now.Spec.Replicas == nil {

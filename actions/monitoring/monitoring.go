@@ -13,22 +13,22 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// MonitoringStillThere is the preflight that the object is the planned one, and that the nodes still require
-// this number of replicas: an action may have been held for days.
+// MonitoringStillThere requires that the object is the planned one, and that the present number of nodes still requires
+// this number of replicas, because an action may have been held for days.
 const MonitoringStillThere = "MonitoringStillThere"
 
 const setTimeout = 30 * time.Second
 
-// Nodes lists all nodes, live.
+// Nodes lists all nodes without a cache.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Replicas returns how many replicas an object must have with so many nodes.
+// Replicas returns how many replicas an object must have for this number of nodes.
 type Replicas func(of journal.Subject, nodes int) int
 
-// New returns the action that sets the replicas of one object. changed is called after a change, to trigger a
-// recheck.
+// New returns the action that sets the replicas of one object. EKCO calls changed after a change, to trigger a new
+// read.
 func New(objects kube.Objects, nodes Nodes, replicas Replicas, changed func()) actions.Definition {
 	set := object.Set[journal.MonitoringInput, journal.MonitoringFacts]{
 		Object: Object(objects), Changed: changed,

@@ -1,8 +1,7 @@
-// Package nodereport runs a program on a node, and keeps its report.
+// Package nodereport runs a program on a node and records the program's report.
 //
-// What cannot be read is part of the outcome: an action succeeds even if its node is down, and reports that.
-// The report is in the output of its step, 12 KiB at most, and the data of the Node object in the facts of the
-// plan.
+// Data that cannot be read is part of the outcome: the action succeeds even if the node is down, and reports that. The
+// report is in the outputs of the step, with at most 12 KiB. The data of the Node object is in the facts of the plan.
 package nodereport
 
 import (
@@ -21,17 +20,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Does is the name of the step in plans.
+// Does is the Does of the step.
 const Does = "report"
 
-// Limit is the timeout of the program. It ends by itself before its pod is ended.
+// Limit is the timeout of the program. The program ends before the timeout of its pod.
 const Limit = 30 * time.Second
 
-// Parts are what the action needs.
+// Parts has the dependencies of the action.
 type Parts struct {
 	Tasks   *tasks.Tasks
 	Objects kube.Objects
-	// Image has EKCO, Command are the arguments of the report.
+	// Image is the image that has EKCO. Command has the arguments for the report.
 	Image   string
 	Command []string
 }
@@ -63,7 +62,8 @@ func (p Parts) task(node journal.Subject) tasks.Task {
 	}
 }
 
-// node reads the Node object. If it is gone or replaced, the result is empty, and the step reports why.
+// node reads the Node object. If the node is gone or was replaced, it returns an empty result, and the step reports the
+// reason.
 func (p Parts) node(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
 	object, err := p.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: subject.Name})
 	switch {
@@ -79,7 +79,7 @@ func (p Parts) node(ctx context.Context, subject journal.Subject) (nodereport.No
 	return node, nil
 }
 
-// read checks the program's result.
+// read checks and returns the program's result.
 func read(result json.RawMessage) (json.RawMessage, error) {
 	_, err := nodereport.Of(result)
 	return result, err
@@ -88,12 +88,12 @@ func read(result json.RawMessage) (json.RawMessage, error) {
 // Report is the report of a node.
 type Report struct {
 	nodereport.Node
-	// Host is the program's report; nil if Missing says why there is none.
+	// Host is the program's report; nil if Missing has the reason why there is none.
 	Host    *nodereport.Report
 	Missing string
 }
 
-// Of reads the report from the facts of a plan and the outputs of its step, if any.
+// Of decodes the report from the facts of a plan and the outputs of its step. outputs may be empty.
 func Of(facts, outputs json.RawMessage) (report Report, err error) {
 	if len(facts) > 0 {
 		if err := json.Unmarshal(facts, &report.Node); err != nil {

@@ -1,4 +1,4 @@
-// Package nodes is the live check of a lost node that capabilities share. It is no capability itself.
+// Package nodes has the check of a lost node that several capabilities share. It is not a capability.
 package nodes
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// StillGone is the preflight that reads the Node live and abandons the action if the node answers again.
+// StillGone is the preflight that reads the Node again, and abandons the action if the node answers.
 const StillGone = "NodeStillGone"
 
-// Watch compares the live Node with the action's subject. If the node answers, it abandons the action, or warns
-// if a person asked for the purge while it answered. It must be the last preflight: the node may return during
-// the others.
+// Watch reads the Node and compares it with the action's subject. If the node answers, it abandons the action; if a
+// person requested the purge of a node that answered, it only warns. It must be the last preflight, because the node
+// may return while other preflights run.
 type Watch struct {
 	API kube.API
-	// Replaced returns the verdict for a Node with the same name and another UID.
+	// Replaced returns the verdict if a Node with the same name has another UID.
 	Replaced func(record journal.ActionRecord, live kube.Node) actions.Verdict
 }
 
@@ -43,17 +43,17 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	if record.Request.Manual && journal.PurgeInputOf(record.Request).Live {
 		return actions.Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts))).About("answers")
 	}
-	return answersAgain(subject.Name)
+	return answersVerdict(subject.Name)
 }
 
-// answersAgain is the verdict if the node is back. If part of it is already removed, it is of no use.
-func answersAgain(node string) actions.Verdict {
+// answersVerdict returns the verdict if the node answers again. If it was partly removed, a person must remove the rest.
+func answersVerdict(node string) actions.Verdict {
 	back := actions.Abandon(fmt.Sprintf("node %s answers again", node)).About("answers")
 	back.Advice = "power the node off, and join it again once it is purged"
 	return back
 }
 
-// readiness describes a reachable node.
+// readiness returns a text about the state of a reachable node.
 func readiness(facts journal.NodeFacts) string {
 	switch {
 	case facts.Ready():

@@ -1,5 +1,5 @@
-// Package object is for actions that set a value in one Kubernetes object. It has their preflight, which checks that it
-// is still the planned object, and their step.
+// Package object has a preflight and a step for actions that set a value in one Kubernetes object. The preflight checks
+// that it is still the planned object.
 package object
 
 import (
@@ -14,14 +14,14 @@ import (
 
 // Object is the object of an action. All fields must be set.
 type Object[F any] struct {
-	// Noun is its name in messages.
+	// Noun is the name of the object in messages.
 	Noun string
-	// Read reads its facts live. UID returns the UID in the facts.
+	// Read reads the facts of the object without a cache. UID returns the UID in the facts.
 	Read func(ctx context.Context, of journal.Subject) (F, error)
 	UID  func(F) string
 }
 
-// StillThere checks that the result of Read is the action's object.
+// StillThere requires that the result of Read is the action's object.
 func (o Object[F]) StillThere(record journal.ActionRecord, live F, err error) actions.Verdict {
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
@@ -34,21 +34,21 @@ func (o Object[F]) StillThere(record journal.ActionRecord, live F, err error) ac
 	return actions.Pass()
 }
 
-// Check implements [actions.Preflight] with a live read.
+// Check implements [actions.Preflight]. It reads the object again.
 func (o Object[F]) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	live, err := o.Read(ctx, record.Subject)
 	return o.StillThere(record, live, err)
 }
 
-// Set is a step that sets a value in an object. An In is the plan's facts: what to set. Its output is the object's new
-// facts. All fields must be set.
+// Set is a step that sets a value in an object. In is the type of the plan's facts, which have the value. The outputs
+// of the step are the new facts of the object. All fields must be set.
 type Set[In, F any] struct {
 	Object[F]
-	// Lacks returns which part of the value is not set yet, or "".
+	// Lacks names the part of the value that is not set yet, or returns "".
 	Lacks func(of journal.Subject, in In, live F) string
-	// Apply sets the value only in the object with the subject's UID. It must be idempotent.
+	// Apply sets the value, but only in an object with the subject's UID. It must be idempotent.
 	Apply func(ctx context.Context, of journal.Subject, in In) (F, error)
-	// Changed is called after a change, to trigger a recheck.
+	// Changed is called after a change, to trigger a new read.
 	Changed func()
 }
 

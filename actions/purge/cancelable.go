@@ -9,19 +9,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A purge of a node that is ready may name the wrong node. On a terminal, EKCO asks for confirmation. Any other
-// such purge begins with a wait in which it can be cancelled.
+// A purge of a ready node may name the wrong node. On a terminal EKCO asks for confirmation. Without a confirmation the
+// purge begins with a wait in which a person can cancel it.
 
 const (
-	// WaitForCancel is the step that waits.
+	// WaitForCancel is the Does of the waiting step.
 	WaitForCancel = "wait-for-cancel"
-	// TimeToCancel is how long it waits, from the request on.
+	// TimeToCancel is how long that step waits after the request.
 	TimeToCancel      = 10 * time.Second
 	timeToCancelSlack = time.Minute
 )
 
-// cancelable puts the wait before all other steps if the request was not confirmed.
-func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []journal.PlannedStep {
+// withTimeToCancel puts the wait before all other steps if no person confirmed the request.
+func withTimeToCancel(record journal.ActionRecord, steps []journal.PlannedStep) []journal.PlannedStep {
 	if !journal.PurgeInputOf(record.Request).Unasked {
 		return steps
 	}
@@ -39,8 +39,8 @@ func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []jour
 // waitForCancel waits until TimeToCancel after the request.
 type waitForCancel struct{ actions.NoEffect }
 
-// Prove implements [actions.Step]. If more time is left than there can be, the clock was set back, and the step
-// does not wait: the time to cancel may be over.
+// Prove implements [actions.Step]. If more time is left than TimeToCancel, the clock was set back. The step then stops
+// waiting, because the time to cancel may be over.
 func (waitForCancel) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	until := step.Action.RequestedAt.Add(TimeToCancel)
 	if left := time.Until(until); 0 < left && left <= TimeToCancel {

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Residents is what a purge reads about pods and volumes of a node. [kube.Client] implements it.
+// Residents reads the pods and volumes of a node for a purge. [kube.Client] implements it.
 type Residents interface {
 	Residents(ctx context.Context, node string) ([]kube.Resident, error)
 	LocalVolumes(ctx context.Context, hostname string) ([]kube.LocalVolume, error)
@@ -28,13 +28,13 @@ func WithResidents(residents Residents) Option {
 	}
 }
 
-// costReporter is a part that can report its costs.
+// costReporter is a part of a purge that can report its costs.
 type costReporter interface {
-	// costs returns what the purge removes or changes, a line each.
+	// costs lists what the purge removes or changes, one item per line.
 	costs(ctx context.Context, facts Facts) []string
 }
 
-// costs returns what a purge removes of pods, control plane and storage.
+// costs lists what a purge removes: pods, control plane and storage.
 func (d definition) costs(ctx context.Context, record journal.ActionRecord) []string {
 	facts, err := factsOf(record)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d definition) costs(ctx context.Context, record journal.ActionRecord) []st
 	return []string{"only the Node: it has no pods, no local volumes, and no part in the control plane or the storage"}
 }
 
-// costs returns what happens to the pods and local volumes of the node.
+// costs lists what happens to the pods and local volumes of the node.
 func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 	if p.residents == nil || !facts.Node.Present {
 		return nil
@@ -65,25 +65,27 @@ func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 	}
 	volumes, err := p.residents.LocalVolumes(ctx, facts.Node.hostname())
 	if err != nil {
-		return append(movingPods(pods, nil), fmt.Sprintf("cannot tell which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
+		return append(podLines(pods, nil), fmt.Sprintf("cannot tell which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
 	}
-	return append(movingPods(pods, volumes), lostVolumes(pods, volumes)...)
+	return append(podLines(pods, volumes), volumeLines(pods, volumes)...)
 }
 
 // maxNamed is the maximum number of names in a line.
 const maxNamed = 10
 
-// movingPods returns which pods start elsewhere, which are not recreated, and how many belong to the node
-// itself.
-func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
-	var move, alone []string
+// podLines returns which pods start elsewhere, which are not recreated, which terminate already, and how many belong
+// to the node itself.
+func podLines(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
+	var move, alone, terminating []string
 	own := 0
 	for _, pod := range pods {
 		name := pod.Namespace + "/" + pod.Name
 		switch {
 		case pod.Controller.Kind == "DaemonSet", pod.Controller.Kind == "Node":
 			own++
-		case len(boundBy(pod, volumes)) > 0: // listed with its volume
+		case pod.Terminating:
+			terminating = append(terminating, name)
+		case len(boundVolumes(pod, volumes)) > 0: // listed with its volume
 		case pod.Controller.Kind == "":
 			alone = append(alone, name)
 		default:
@@ -91,10 +93,13 @@ func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []strin
 		}
 	}
 	if len(move) > 0 {
-		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", words.CountOf(len(move), "pod moves", "pods move"), listed(move)))
+		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", words.CountOf(len(move), "pod moves", "pods move"), joinNames(move)))
 	}
 	if len(alone) > 0 {
-		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", words.CountOf(len(alone), "pod is", "pods are"), listed(alone)))
+		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", words.CountOf(len(alone), "pod is", "pods are"), joinNames(alone)))
+	}
+	if len(terminating) > 0 {
+		lines = append(lines, fmt.Sprintf("%s already: %s", words.CountOf(len(terminating), "pod terminates", "pods terminate"), joinNames(terminating)))
 	}
 	if own > 0 {
 		lines = append(lines, words.CountOf(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")
@@ -102,12 +107,12 @@ func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []strin
 	return lines
 }
 
-// lostVolumes returns which volumes are lost, and which pods cannot start without them.
-func lostVolumes(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
+// volumeLines lists the lost volumes, and the pods that cannot start without them.
+func volumeLines(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
 	for _, volume := range volumes {
 		var stuck []string
 		for _, pod := range pods {
-			if slices.Contains(boundBy(pod, []kube.LocalVolume{volume}), volume.Name) {
+			if slices.Contains(boundVolumes(pod, []kube.LocalVolume{volume}), volume.Name) {
 				stuck = append(stuck, pod.Namespace+"/"+pod.Name)
 			}
 		}
@@ -116,15 +121,15 @@ func lostVolumes(pods []kube.Resident, volumes []kube.LocalVolume) (lines []stri
 			line += " (claim " + volume.Claim + ")"
 		}
 		if len(stuck) > 0 {
-			line += "; pods that cannot start without it: " + listed(stuck)
+			line += "; pods that cannot start without it: " + joinNames(stuck)
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// boundBy returns the names of the volumes that bind the pod to the node.
-func boundBy(pod kube.Resident, volumes []kube.LocalVolume) (names []string) {
+// boundVolumes returns the names of the local volumes that keep the pod on the node.
+func boundVolumes(pod kube.Resident, volumes []kube.LocalVolume) (names []string) {
 	for _, volume := range volumes {
 		if slices.ContainsFunc(pod.Claims, func(claim string) bool { return volume.Claim == pod.Namespace+"/"+claim }) {
 			names = append(names, volume.Name)
@@ -133,7 +138,7 @@ func boundBy(pod kube.Resident, volumes []kube.LocalVolume) (names []string) {
 	return names
 }
 
-// costs returns what is left of the control plane.
+// costs lists what remains of the control plane.
 func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	if facts.Node.Role != journal.RolePrimary {
 		return nil
@@ -156,11 +161,11 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	if facts.Etcd == nil || facts.Etcd.Member == nil {
 		return lines
 	}
-	return append(lines, p.membersLeft(ctx, facts))
+	return append(lines, p.toleranceLine(ctx, facts))
 }
 
-// membersLeft returns how many more members etcd can lose.
-func (p primaryPart) membersLeft(ctx context.Context, facts Facts) string {
+// toleranceLine returns a line with the number of members that etcd can lose after the purge.
+func (p primaryPart) toleranceLine(ctx context.Context, facts Facts) string {
 	api, err := p.plane.Etcd(facts.Etcd.Endpoints)
 	if err != nil {
 		return fmt.Sprintf("cannot tell how many members of etcd are left: %v", err)
@@ -178,7 +183,7 @@ func (p primaryPart) membersLeft(ctx context.Context, facts Facts) string {
 	return fmt.Sprintf("%s left, of which %d can fail", words.CountOf(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
 }
 
-// costs returns which OSDs are removed, and which pools then have too few copies.
+// costs lists the OSDs that the purge removes, and the pools that then have too few copies.
 func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 	if facts.Storage == nil || len(facts.Storage.OSDs) == 0 {
 		return nil
@@ -205,8 +210,8 @@ func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 	return append([]string{gone}, ceph.LackingCopies(tree, pools, ids)...)
 }
 
-// listed joins the first names.
-func listed(names []string) string {
+// joinNames joins at most maxNamed names.
+func joinNames(names []string) string {
 	slices.Sort(names)
 	if more := len(names) - maxNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)

@@ -84,6 +84,7 @@ func (s *whole) costs(on resident) []string {
 var inhabited = resident{
 	pods: []kube.Resident{
 		pod("web-1", "ReplicaSet"), pod("web-0", "ReplicaSet", "shared"), pod("db-0", "StatefulSet", "data-db-0"),
+		{Namespace: "default", Name: "web-2", Controller: kube.Controller{Kind: "ReplicaSet"}, Terminating: true},
 		pod("agent-x", "DaemonSet"), pod("kube-proxy-y", "DaemonSet"), pod("etcd-w1", "Node"), pod("shell", ""),
 	},
 	volumes: []kube.LocalVolume{{Name: "pv-1", Claim: "default/data-db-0"}, {Name: "pv-2"}, {Name: "pv-3", Claim: "other/data-db-0"}},
@@ -98,6 +99,7 @@ func TestADryRunSaysWhatIsLost(t *testing.T) {
 			"pool replicapool keeps 2 of its 3 copies: 2 hosts with OSDs are left",
 			"2 pods move to other nodes: default/web-0, default/web-1",
 			"1 pod is not recreated, since no controller owns them: default/shell",
+			"1 pod terminates already: default/web-2",
 			"3 pods end with the node (static, or of a DaemonSet)",
 			"local volume pv-1 is lost with its data (claim default/data-db-0); pods that cannot start without it: default/db-0",
 			"local volume pv-2 is lost with its data",

@@ -109,6 +109,12 @@ func TestAPurgeWithoutWhatItsStepsLeftEndsTheSameOrIsHeld(t *testing.T) {
 	scenes().HeldWithoutOutputs(t)
 }
 
+func TestPurgeWithoutOneStepsOutputsEndsTheSameOrIsHeld(t *testing.T) {
+	scenes().HeldWithoutOneOutput(t)
+}
+
+func TestPurgeResumesFromAnOlderJournal(t *testing.T) { scenes().ResumedFromOlderJournal(t) }
+
 func TestTheDeadDoNotActOnAnotherJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		purged(w, journal.ActionRequested{})

@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 )
 
-// removeCrushHost removes the node's host from the CRUSH map. As the last step it checks again for Deployments
-// that Rook has recreated.
+// removeCrushHost removes the node's host from the CRUSH map. It is the last step, so it checks once more for
+// Deployments that Rook has recreated.
 type removeCrushHost storagePart
 
 // Prove implements [actions.Step].
@@ -25,7 +25,7 @@ func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (a
 		missing, err := storagePart(s).remainsRecreated(ctx, view, view.OSDs...)
 		return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 	case why != "":
-		return actions.Proof{Done: true, Outputs: left(actions.LeftBecause("CRUSH host "+host.Name, why))}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(actions.LeftBecause("CRUSH host "+host.Name, why))}, nil
 	}
 	return actions.Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
 }
@@ -50,8 +50,8 @@ func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json
 	return nil, s.Ceph.CrushRemove(ctx, host.Name)
 }
 
-// hostKept returns why the CRUSH host stays, or "": another Node has its name, or it has only OSDs of other
-// machines.
+// hostKept returns the reason to keep the CRUSH host, or "". EKCO keeps it if another Node has its name, or if it has
+// only OSDs of other machines.
 func (v storageView) hostKept(host ceph.Host) string {
 	if node := v.newOwners.crush; node != "" {
 		return fmt.Sprintf("it belongs to %s now", node)
@@ -60,7 +60,7 @@ func (v storageView) hostKept(host ceph.Host) string {
 		return ""
 	}
 	for _, id := range host.OSDs {
-		if v.left[ceph.Names(id)] == "" && v.elsewhere(v.ref(id)) == "" {
+		if v.leftReasons[ceph.Names(id)] == "" && v.onOtherMachine(v.refFor(id)) == "" {
 			return ""
 		}
 	}
@@ -68,8 +68,8 @@ func (v storageView) hostKept(host ceph.Host) string {
 		ceph.Names(host.OSDs...), host.Name)
 }
 
-// ref names an OSD of the tree.
-func (v storageView) ref(id int) ceph.Ref {
+// refFor returns the id and UUID of an OSD of the tree.
+func (v storageView) refFor(id int) ceph.Ref {
 	if osd, ok := v.tree.OSD(id); ok {
 		return osd.Ref
 	}

@@ -23,14 +23,14 @@ const (
 // removeMember removes the captured etcd member by its id.
 type removeMember primaryPart
 
-// Prove implements [actions.Step]. A member that turned out to be another node's is not the captured one.
+// Prove implements [actions.Step]. It reports done if the member now belongs to another node.
 func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, _, err := s.find(ctx, step)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember):
 		return actions.Proof{Done: true}, nil
 	case errors.Is(err, etcd.ErrOtherMember):
-		return actions.Proof{Done: true, Outputs: left(err.Error())}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(err.Error())}, nil
 	case err != nil:
 		return actions.Proof{}, err
 	}
@@ -52,7 +52,7 @@ func (s removeMember) Do(ctx context.Context, step actions.StepContext) (json.Ra
 	return nil, nil
 }
 
-// find returns the captured member as it is now.
+// find returns the present state of the captured member.
 func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.API, etcd.Member, error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {
@@ -73,9 +73,9 @@ func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.
 	return api, member, s.checkOwner(ctx, api, facts, members, member)
 }
 
-// checkOwner returns ErrOtherMember if the member may belong to a Node that has joined. That is so if it had not
-// started when it was captured, and a Node now has its address. It is also so if a Node has the name, no other
-// member has it, and the member answers or was never known to be the lost node's.
+// checkOwner returns ErrOtherMember if the member may belong to a Node that joined later. One case: the member had not
+// started when it was captured, and a Node now has its address. The other case: a Node has the name, no other member
+// has it, and the member answers or was never known to be the lost node's.
 //
 // kubeadm adds a member after the Node, so EKCO reads the Nodes after the members.
 func (s removeMember) checkOwner(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {
@@ -118,8 +118,8 @@ func answers(health []etcd.EndpointHealth) bool {
 	return slices.ContainsFunc(health, func(e etcd.EndpointHealth) bool { return e.Healthy })
 }
 
-// left returns the output of a step that leaves something alone, with the reason.
-func left(why string) json.RawMessage {
+// leftOutput returns the output of a step that did not remove something, with the reason.
+func leftOutput(why string) json.RawMessage {
 	outputs, err := json.Marshal(map[string]string{"left": why})
 	if err != nil {
 		return nil

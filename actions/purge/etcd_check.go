@@ -11,10 +11,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// EtcdQuorumKept is the preflight that projects the members of etcd after the removal. If quorum would be lost,
-// it holds an automatic purge, ends a manual one before its point of no return, and warns a forced one. Members
-// that do not answer count as without quorum; if EKCO cannot ask them, for lack of certificates for example, it
-// holds a manual purge too.
+// EtcdQuorumKept is the preflight that computes whether etcd has a quorum after the removal. If not, it holds an
+// automatic purge, ends a manual purge before its point of no return, and warns a forced one. Members that do not
+// answer count as lost. If EKCO cannot ask the members, for example without certificates, it holds a manual purge too.
 const EtcdQuorumKept = "EtcdQuorumKept"
 
 type etcdQuorumKept struct{ dial etcd.Dial }
@@ -32,26 +31,26 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	case facts.Etcd.Member == nil:
 		return actions.Pass()
 	}
-	projected, err := p.project(ctx, facts)
+	projected, err := p.projectMembers(ctx, facts)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
 		return actions.Pass()
 	case errors.Is(err, etcd.ErrNoQuorum):
-		return quorumLost(record, "no quorum", fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
+		return quorumLostVerdict(record, "no quorum", fmt.Sprintf("etcd has no quorum now, so it cannot agree to remove a member (%v). Bring a member back first.", err))
 	case err != nil && record.Request.Force:
 		return actions.Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown")
 	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
-		return quorumLost(record, "unanswered", fmt.Sprintf("No member of etcd answers, so EKCO assumes that it has no quorum (%v). Bring a member back first.", err))
+		return quorumLostVerdict(record, "unanswered", fmt.Sprintf("No member of etcd answers, so EKCO assumes that it has no quorum (%v). Bring a member back first.", err))
 	case err != nil:
 		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown: " + keyOf(err))
 	case projected.Keeps:
 		return actions.Pass()
 	}
-	return quorumLost(record, "too few", projected.Reason)
+	return quorumLostVerdict(record, "too few", projected.Reason)
 }
 
-// quorumLost returns the verdict if too few voters would answer for a quorum.
-func quorumLost(record journal.ActionRecord, key, reason string) actions.Verdict {
+// quorumLostVerdict returns the verdict if too few voters would remain for a quorum.
+func quorumLostVerdict(record journal.ActionRecord, key, reason string) actions.Verdict {
 	switch {
 	case record.Request.Manual && record.Request.Force:
 		return actions.Warn(reason).About(key)
@@ -61,9 +60,9 @@ func quorumLost(record journal.ActionRecord, key, reason string) actions.Verdict
 	return actions.Hold(reason).About(key)
 }
 
-// project first asks the members that would remain: a dead one costs a timeout, and could only improve the
-// answer.
-func (p etcdQuorumKept) project(ctx context.Context, facts Facts) (etcd.Projection, error) {
+// projectMembers asks the members that would remain. It asks the node's own member only if needed, because a dead
+// member costs a timeout.
+func (p etcdQuorumKept) projectMembers(ctx context.Context, facts Facts) (etcd.Projection, error) {
 	api, err := p.dial(facts.Etcd.Endpoints)
 	if err != nil {
 		return etcd.Projection{}, err

@@ -12,18 +12,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// By the time of a step, another machine may own what a purge captured. The functions here find it.
+// When a step runs, objects that the purge captured may belong to another machine. These functions find that machine.
 
-// newOwners are other Nodes that now own names of the lost node; empty if there is none.
+// newOwners names other Nodes that now own names of the lost node. Each field is empty if there is no such Node.
 type newOwners struct {
-	// hostname is the Node that has the node's name or hostname: it owns what Rook and Ceph have under that.
+	// hostname is the Node that has the node's name or hostname. It owns everything of Rook and Ceph under that name.
 	hostname string
-	// crush is the Node with the same host in the CRUSH map, where dots and dashes are equal. It is also set if
-	// hostname is.
+	// crush is the Node with the same host name in the CRUSH map, where dots and dashes are equal. It is also set if
+	// hostname is set.
 	crush string
 }
 
-// newOwners returns the Nodes that now have the node's names.
+// newOwners finds the Nodes that now have names of the lost node.
 func (p storagePart) newOwners(ctx context.Context, lost NodeIdentity) (newOwners, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
@@ -34,9 +34,9 @@ func (p storagePart) newOwners(ctx context.Context, lost NodeIdentity) (newOwner
 		name := fmt.Sprintf("node %s (uid %s)", node.Name, node.UID)
 		switch other := identityOf(node); {
 		case other.UID == lost.UID:
-		case overlap(other.names(), lost.names()):
+		case haveCommon(other.names(), lost.names()):
 			return newOwners{hostname: name, crush: name}, nil
-		case overlap(other.crushNames(), lost.crushNames()):
+		case haveCommon(other.crushNames(), lost.crushNames()):
 			found.crush = name
 		}
 	}
@@ -49,7 +49,7 @@ func identityOf(node kube.Node) NodeIdentity {
 	return identity
 }
 
-// crushNames returns what Rook may call the node in the CRUSH map.
+// crushNames returns the names that Rook may give the node in the CRUSH map.
 func (n NodeIdentity) crushNames() (names []string) {
 	for _, name := range n.names() {
 		names = append(names, ceph.CrushName(name))
@@ -57,20 +57,20 @@ func (n NodeIdentity) crushNames() (names []string) {
 	return names
 }
 
-// isHost reports whether a host of the CRUSH map may be the node's.
+// isHost reports whether a host of the CRUSH map may be the node.
 func (n NodeIdentity) isHost(host string) bool {
 	return slices.Contains(n.crushNames(), ceph.CrushName(host))
 }
 
-func overlap(a, b []string) bool {
+func haveCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// elsewhere returns which other machine has an OSD now, or "". A Deployment or the CRUSH map is enough: an OSD
-// that is down on another machine still belongs to that machine.
-func (v storageView) elsewhere(osd ceph.Ref) string {
+// onOtherMachine returns a reason if an OSD is on another machine now, or "". One sign is enough, in a Deployment or in
+// the CRUSH map, because an OSD on another machine belongs to that machine even if it is down.
+func (v storageView) onOtherMachine(osd ceph.Ref) string {
 	for _, d := range v.deployments {
-		if why := v.boundElsewhere(d); why != "" && runs(d, osd) {
+		if why := v.boundToOtherMachine(d); why != "" && isForOSD(d, osd) {
 			return why
 		}
 	}
@@ -85,8 +85,8 @@ func (v storageView) elsewhere(osd ceph.Ref) string {
 	return ""
 }
 
-// boundElsewhere returns to which other machine a Deployment is bound now, or "".
-func (v storageView) boundElsewhere(d rook.OSDDeployment) string {
+// boundToOtherMachine returns a reason if a Deployment is not bound to this node now, or "".
+func (v storageView) boundToOtherMachine(d rook.OSDDeployment) string {
 	name := "Deployment " + rook.Namespace + "/" + d.Name
 	switch {
 	case d.Hostname == "":
@@ -99,16 +99,16 @@ func (v storageView) boundElsewhere(d rook.OSDDeployment) string {
 	return ""
 }
 
-// runs reports whether a Deployment is that of the OSD, as far as UUIDs are known.
-func runs(d rook.OSDDeployment, osd ceph.Ref) bool {
+// isForOSD reports whether a Deployment is for the OSD. It compares UUIDs if both are known, and else the ids.
+func isForOSD(d rook.OSDDeployment, osd ceph.Ref) bool {
 	if d.UUID != "" && osd.UUID != "" {
 		return d.UUID == osd.UUID
 	}
 	return d.OSD == osd.ID
 }
 
-// leaves returns the captured OSDs that another machine has now.
-func (v storageView) leaves() (left []journal.ActionLeft) {
+// untouchedOSDs lists the captured OSDs that EKCO must not remove, because they are on another machine now.
+func (v storageView) untouchedOSDs() (left []journal.ActionLeft) {
 	for _, osd := range v.OSDs {
 		now, why, _ := v.remains(osd)
 		if why == "" {
@@ -122,8 +122,8 @@ func (v storageView) leaves() (left []journal.ActionLeft) {
 	return left
 }
 
-// leaves returns the OSDs that the steps of storage must leave alone.
-func (p storagePart) leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// untouchedOSDs lists the OSDs that the storage steps must not remove.
+func (p storagePart) untouchedOSDs(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	view, err := p.look(ctx, step.Action)
-	return view.leaves(), err
+	return view.untouchedOSDs(), err
 }

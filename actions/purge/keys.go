@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
-// causes are the possible causes of a client's error, with their keys; the most useful ones first.
-var causes = []struct {
+// errorKeys maps errors of clients to keys of holds. The most useful causes come first.
+var errorKeys = []struct {
 	key string
 	err error
 }{
@@ -27,13 +27,13 @@ var causes = []struct {
 	{"api away", kube.ErrUnavailable},
 }
 
-// keyOf returns the cause of an error, if known. A hold for a new cause is recorded at once, one for the same
-// cause only now and then.
+// keyOf returns the key for the cause of an error, or "" if it is unknown. EKCO records a hold with a new key at once,
+// but a hold with the same key only at intervals.
 func keyOf(err error) string {
 	if key := actions.KeyOf(err); key != "" {
 		return key
 	}
-	for _, cause := range causes {
+	for _, cause := range errorKeys {
 		if errors.Is(err, cause.err) {
 			return cause.key
 		}
@@ -41,8 +41,8 @@ func keyOf(err error) string {
 	return ""
 }
 
-// keyed adds a key to an error: the part of the purge, and the key from [keyOf]. The text stays the same.
-func keyed(part string, err error) error {
+// withKey wraps an error with a key: the name of the part, and the key from [keyOf]. The text stays the same.
+func withKey(part string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -60,5 +60,5 @@ func (e *keyedError) Error() string { return e.cause.Error() }
 // Unwrap returns the original error.
 func (e *keyedError) Unwrap() error { return e.cause }
 
-// Key returns the cause.
+// Key returns the key.
 func (e *keyedError) Key() string { return e.key }

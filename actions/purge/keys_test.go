@@ -25,11 +25,11 @@ func TestTheKeyOfAnErrorIsThatOfItsCauseWhateverItSays(t *testing.T) {
 
 func TestAnErrorOfAPartSaysWhatItSaidAndHasTheKeyOfBoth(t *testing.T) {
 	cause := fmt.Errorf("list nodes: %w", kube.ErrUnavailable)
-	err := fmt.Errorf("plan: %w", keyed("node", cause))
+	err := fmt.Errorf("plan: %w", withKey("node", cause))
 	if !errors.Is(err, kube.ErrUnavailable) || err.Error() != "plan: "+cause.Error() || actions.KeyOf(err) != "node: api away" {
 		t.Errorf("%v has key %q", err, actions.KeyOf(err))
 	}
-	if keyed("node", nil) != nil {
+	if withKey("node", nil) != nil {
 		t.Error("no error became one")
 	}
 }

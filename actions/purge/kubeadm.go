@@ -17,7 +17,7 @@ const (
 	removeEndpointTimeout = time.Minute
 )
 
-// removeEndpoint removes the node from kubeadm's ClusterStatus, and repairs a document of an old EKCO.
+// removeEndpoint removes the node from kubeadm's ClusterStatus, and repairs a document that an old EKCO damaged.
 type removeEndpoint primaryPart
 
 // Prove implements [actions.Step].
@@ -27,7 +27,7 @@ func (s removeEndpoint) Prove(ctx context.Context, step actions.StepContext) (ac
 	case err != nil:
 		return actions.Proof{}, err
 	case kept != "":
-		return actions.Proof{Done: true, Outputs: left(kept)}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(kept)}, nil
 	case !edit.Changed():
 		return actions.Proof{Done: true}, nil
 	}
@@ -46,7 +46,7 @@ func (s removeEndpoint) Do(ctx context.Context, step actions.StepContext) (json.
 	return nil, nil
 }
 
-// look reads the document and returns the edit; kept is why there is none.
+// look reads the document and returns the needed edit. kept is the reason if no edit is made.
 func (s removeEndpoint) look(ctx context.Context, step actions.StepContext) (config kube.KubeadmConfig, edit kubeadm.Edit, kept string, err error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	deleteNodeTimeout = time.Minute
 )
 
-// nodePart is the Node object's part of a purge.
+// nodePart is the part of a purge for the Node object.
 type nodePart struct {
 	api kube.API
 	// residents is nil if the purge does not report the node's pods.
@@ -51,7 +51,7 @@ func (n *NodeIdentity) remember(facts journal.NodeFacts) {
 
 func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	return journal.Plan{Steps: []journal.PlannedStep{{
-		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorum()...),
+		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorumPreflights()...),
 		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
 	}}}, nil
 }
@@ -63,11 +63,11 @@ func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 
 func (p nodePart) steps() map[string]actions.StepDef {
-	return map[string]actions.StepDef{doesDeleteNode: {Step: actions.WithFacts(deleteNode{p.api}), Atomic: true}} // while the Node exists, it was not deleted
+	return map[string]actions.StepDef{doesDeleteNode: {Step: actions.WithFacts(deleteNode{p.api}), Atomic: true}} // if the Node exists, it was not deleted
 }
 
-// leftUnchecked returns what the purge leaves because another Node had the name when it was planned; nothing
-// otherwise.
+// leftUnchecked returns an output that names what the purge does not touch because another Node already had the name
+// when EKCO planned it. It returns nothing if the name was free.
 func (n NodeIdentity) leftUnchecked() json.RawMessage {
 	what := "OSDs with their Deployments, the CRUSH host, the entry in the CephCluster"
 	if n.ReplacedBy != "" && n.mayBePrimary() {
@@ -82,13 +82,13 @@ func (n NodeIdentity) leftUnchecked() json.RawMessage {
 	default:
 		return nil
 	}
-	return left(whose + ": " + what + "; check whether any belongs to the old machine, and remove it by hand")
+	return leftOutput(whose + ": " + what + "; check whether any belongs to the old machine, and remove it by hand")
 }
 
 // deleteNode deletes the Node with the captured UID.
 type deleteNode struct{ api kube.API }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts Facts) (actions.Proof, error) {
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
@@ -102,10 +102,10 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts F
 	return actions.Proof{Missing: whyNodeExists(live), Foreign: live.Deleting && len(live.Finalizers) > 0}, nil
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (s deleteNode) Do(ctx context.Context, step actions.StepContext, facts Facts) (json.RawMessage, error) {
 	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
-		// Without its UID it is unknown which Node was meant.
+		// Without its UID, EKCO cannot know which Node the person meant.
 		return nil, nil
 	}
 	slow := time.AfterFunc(deletionIsSlow, func() { step.WaitsForOthers(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
@@ -116,7 +116,7 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext, facts Fact
 	return nil, nil
 }
 
-// deletionIsSlow is how long the API server may take for a deletion before EKCO reports that it waits.
+// deletionIsSlow is how long the API server may take for a deletion before EKCO reports the wait.
 const deletionIsSlow = 3 * time.Second
 
 const (
@@ -124,7 +124,8 @@ const (
 	webhookHolds = "the API server has not answered the deletion of node %s for %s; a webhook may hold it: " + seeWebhooks
 )
 
-// webhookHint returns the command that shows webhooks, if one refused, to be added to an error.
+// webhookHint returns a text to add to an error, with the command that lists webhooks, if a webhook refused the
+// request.
 func webhookHint(err error) string {
 	if strings.Contains(err.Error(), "webhook") {
 		return "; look at it: " + seeWebhooks
@@ -132,7 +133,7 @@ func webhookHint(err error) string {
 	return ""
 }
 
-// whyNodeExists returns why a Node still exists, and how to look at it.
+// whyNodeExists returns the reason why a Node still exists, and a command to inspect it.
 func whyNodeExists(node kube.Node) string {
 	if !node.Deleting || len(node.Finalizers) == 0 {
 		return fmt.Sprintf("node %s still exists; look at it: kubectl get node %s -o yaml", node.Name, node.Name)

@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// findOSDs finds what could not be captured because Ceph did not answer. It changes nothing; its output is the
-// result.
+// findOSDs finds the facts that could not be captured because Ceph did not answer. It changes nothing; its outputs are
+// the facts.
 type findOSDs storagePart
 
 // Do implements [actions.Step].
@@ -36,7 +36,7 @@ func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 
 // skips implements [actions.StepDef.Skips].
 func (s findOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	return storagePart(s).leaves(ctx, step)
+	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
 // findAll finds the OSDs and, if Rook could not be read, Rook's objects.
@@ -62,7 +62,7 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 		return foundOSDs{NoRook: true}, nil
 	}
 	if read == nil || view.replaced() {
-		// Rook's objects under the name of a replacement belong to the replacement.
+		// Rook's objects with the name of a replacement Node belong to the replacement.
 		return p.find(ctx, view)
 	}
 	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
@@ -71,8 +71,8 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 	return found, err
 }
 
-// find returns the captured OSDs that still belong to the node. Unless another node has its name, it adds those
-// under its CRUSH host that are down and have no Deployment.
+// find returns the captured OSDs that still belong to the node. Unless another node has its name, it adds OSDs under
+// its CRUSH host that are down and have no Deployment.
 func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
@@ -80,7 +80,7 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 	for _, lost := range view.OSDs {
 		switch osd, there := view.tree.OSD(lost.ID); {
 		case !there:
-		case osd.IsOther(lost.Ref), view.elsewhere(lost.Ref) != "":
+		case osd.IsOther(lost.Ref), view.onOtherMachine(lost.Ref) != "":
 			found.Left = append(found.Left, lost.ID)
 		default:
 			osds = append(osds, lost.Ref)
@@ -94,14 +94,14 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 		if err != nil {
 			return foundOSDs{}, err
 		}
-		osds = append(osds, stopped(view.tree, orphans)...)
+		osds = append(osds, notRunning(view.tree, orphans)...)
 	}
 	found.OSDs = osdFacts(view.tree, osds)
 	return found, nil
 }
 
-// outOSDs marks the OSDs out, and down if they came up since the preflight. If the node answers, its OSDs run:
-// they are only marked out, and stopped later.
+// outOSDs marks the OSDs out. It also marks them down if they came up after the preflight. If the node answers, its
+// OSDs still run, so they are only marked out here and stopped later.
 type outOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -136,7 +136,8 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	// Ceph would only report that an OSD is down already, as those of a lost node are by the preflight.
+	// Without this check Ceph would only report that an OSD is already down. The preflight has found the OSDs of a lost
+	// node down.
 	if len(up) > 0 && !journal.PurgeInputOf(step.Action.Request).Live {
 		if err := s.Ceph.Down(ctx, up...); err != nil {
 			return nil, err
@@ -147,13 +148,13 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 
 // skips implements [actions.StepDef.Skips].
 func (s outOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	return storagePart(s).leaves(ctx, step)
+	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
 // waitOSDs waits after the OSDs were marked out.
 type waitOSDs struct{ actions.NoEffect }
 
-// waitInput is the configured wait when the purge was planned.
+// waitInput has the wait that was configured when EKCO planned the purge.
 type waitInput struct {
 	Wait journal.Duration `json:"wait"`
 }
@@ -183,7 +184,7 @@ func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.
 	case found.remains:
 		return actions.Proof{Missing: "Ceph still has the OSD"}, nil
 	case found.kept != "":
-		return actions.Proof{Done: true, Outputs: left(found.kept)}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(found.kept)}, nil
 	}
 	missing, err := storagePart(s).remainsRecreated(ctx, found.view, found.captured)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
@@ -203,7 +204,7 @@ func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 	return nil, storagePart(s).removeRecreated(ctx, found.view, found.captured)
 }
 
-// foundOSD is a captured OSD as it is now. kept is why it must not be removed.
+// foundOSD is the present state of a captured OSD. kept is the reason if it must not be removed.
 type foundOSD struct {
 	view     storageView
 	captured OSDFacts
@@ -236,10 +237,10 @@ func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found fou
 	return found, nil
 }
 
-// whyLeft returns why an OSD is not, or no longer, among those of the node.
+// whyLeft returns the reason why an OSD does not belong to the node, or no longer does.
 func (v storageView) whyLeft(osd OSDFacts) string {
 	name := ceph.Names(osd.ID)
-	if why, left := v.left[name]; left {
+	if why, left := v.leftReasons[name]; left {
 		return actions.LeftBecause(name, why)
 	}
 	return name + " no longer belongs to the node, or is gone"
@@ -247,13 +248,12 @@ func (v storageView) whyLeft(osd OSDFacts) string {
 
 // skips implements [actions.StepDef.Skips].
 func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	return storagePart(s).leaves(ctx, step)
+	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// purge purges an OSD. It is gone if its id belongs to another OSD now. Ceph refuses
-// while data may be on this OSD alone. EKCO overrules a refusal, and records that
-// first, in two cases: a person asked for the purge, or Ceph cannot recover. Then all
-// data is on other OSDs, but Ceph would refuse for ever.
+// purge purges an OSD. It does nothing if the id now belongs to another OSD. Ceph refuses while some data may be only
+// on this OSD. EKCO overrules the refusal in two cases, and records that first: a person requested the purge, or Ceph
+// cannot recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
 func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
@@ -275,7 +275,7 @@ func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ce
 	return err
 }
 
-// purgeFoundOSDs removes the OSDs that were found after the plan.
+// purgeFoundOSDs removes the OSDs that EKCO found after it made the plan.
 type purgeFoundOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -305,10 +305,10 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.
 
 // skips implements [actions.StepDef.Skips].
 func (s purgeFoundOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	return storagePart(s).leaves(ctx, step)
+	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// find returns the OSDs that no other step removes.
+// find returns the OSDs for which the plan has no other step.
 func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// stopOSDs waits until the OSDs of a node that answers have stopped: the kubelet stops them once their
-// Deployments are gone. It removes Deployments that Rook recreates in this time, as it does if it uses every
-// node.
+// stopOSDs waits until the OSDs of a node that answers have stopped. The kubelet stops them after their Deployments are
+// deleted. If Rook uses every node, it may recreate Deployments in this time; stopOSDs removes those.
 type stopOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -29,7 +28,7 @@ func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 	}
 	missing, err := storagePart(s).remainsRecreated(ctx, view, view.OSDs...)
 	if err == nil && missing == "" {
-		missing, err = s.ending(ctx, view)
+		missing, err = s.runningPod(ctx, view)
 	}
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
@@ -43,9 +42,10 @@ func (s stopOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 	return nil, storagePart(s).removeRecreated(ctx, view, view.OSDs...)
 }
 
-// ending returns which pod of the OSDs has not ended, or "". An OSD that is down in Ceph may come up again
-// while its pod exists. The pods of a node that was lost since do not count: no kubelet ends them.
-func (s stopOSDs) ending(ctx context.Context, view storageView) (string, error) {
+// runningPod returns the pod of an OSD that has not ended, or "". It matters even if Ceph sees the OSD as down, because
+// the OSD may come up again while its pod exists. Pods of a node that was lost in the meantime do not count, because no
+// kubelet ends them.
+func (s stopOSDs) runningPod(ctx context.Context, view storageView) (string, error) {
 	live, err := s.api.Node(ctx, view.node.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):

@@ -13,11 +13,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kubeadm is what a purge reads and writes of kubeadm's data in the cluster. [kube.Client] implements it.
+// Kubeadm reads and writes kubeadm's data in the cluster. [kube.Client] implements it.
 type Kubeadm interface {
-	// KubeadmConfig returns ErrNotFound if there is no such ConfigMap.
+	// KubeadmConfig returns ErrNotFound if the ConfigMap does not exist.
 	KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error)
-	// WriteClusterStatus returns ErrConflict if the ConfigMap has another version.
+	// WriteClusterStatus returns ErrConflict if the ConfigMap no longer has this version.
 	WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error)
 	APIServerPods(ctx context.Context) ([]kube.APIServerPod, error)
 }
@@ -37,23 +37,23 @@ func WithControlPlane(plane ControlPlane) Option {
 	}
 }
 
-// KubeadmFacts is what kubeadm has about the node.
+// KubeadmFacts has kubeadm's data about the node.
 type KubeadmFacts struct {
-	// Endpoint is where the node's API server listened, nil if unknown.
+	// Endpoint is the address of the node's API server, nil if unknown.
 	Endpoint *kubeadm.Endpoint `json:"endpoint,omitempty"`
-	// Edit is set if the ClusterStatus lists the node, or is malformed, or EKCO cannot read it.
+	// Edit is true if the ClusterStatus lists the node or is malformed, or if EKCO cannot read it.
 	Edit bool `json:"edit,omitempty"`
 }
 
-// EtcdFacts is what etcd has about the node.
+// EtcdFacts has etcd's data about the node.
 type EtcdFacts struct {
-	// Member is the node's member, nil if it has none.
+	// Member is the node's member, nil if the node has no member.
 	Member *etcd.Member `json:"member,omitempty"`
 	// Endpoints are client URLs of the members that remain.
 	Endpoints []string `json:"endpoints,omitempty"`
-	// Problem is why no member is removed although one may be the node's.
+	// Problem is the reason why EKCO removes no member although one may belong to the node.
 	Problem string `json:"problem,omitempty"`
-	// Unasked is set if the problem is that no endpoint of etcd is known.
+	// Unasked is true if the problem is that EKCO knows no endpoint of etcd.
 	Unasked bool `json:"unasked,omitempty"`
 }
 
@@ -63,8 +63,8 @@ type primaryPart struct {
 	plane ControlPlane
 }
 
-// errNoPrimaries: kubeadm did not create the cluster, so no endpoint of etcd is known.
-var errNoPrimaries = errors.New("no primary is known")
+// errNoPrimaries means that kubeadm did not create the cluster, so EKCO knows no endpoint of etcd.
+var errNoPrimaries = errors.New("kubeadm did not create this cluster, so EKCO knows no address of etcd")
 
 func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
@@ -73,14 +73,14 @@ func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, f
 	return nil
 }
 
-// find is capture, but returns errNoPrimaries if etcd was not asked.
+// find captures the facts like capture, but returns errNoPrimaries if it could not ask etcd.
 func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if !facts.Node.mayBePrimary() {
 		return nil
 	}
 	replacement, err := facts.Node.replacement(ctx, p.api)
 	if err != nil || replacement != "" {
-		// Whatever has the name now belongs to the new node.
+		// Everything under the name now belongs to the new node.
 		facts.Node.ReplacedBy = replacement
 		return err
 	}
@@ -88,7 +88,7 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 	switch {
 	case err != nil:
 		return err
-	case !plane.found():
+	case !plane.hasKubeadm():
 		return errNoPrimaries
 	}
 	own := plane.ownAddresses(facts.Node)
@@ -104,8 +104,8 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 	return p.captureMember(ctx, record, facts, kubeadm.EtcdClientURLs(others), kubeadm.EtcdPeerURLs(own), plane.others)
 }
 
-// captureMember finds the node's etcd member. If EKCO cannot identify it, a forced purge leaves it alone, and
-// any other waits.
+// captureMember finds the node's etcd member. If EKCO cannot identify the member, a forced purge does not touch it, and
+// any other purge waits.
 func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *Facts, endpoints, peers []string, others []kube.Node) error {
 	api, err := p.plane.Etcd(endpoints)
 	if err != nil {
@@ -127,12 +127,12 @@ func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRec
 		return fmt.Errorf("find the etcd member of node %s: %w", facts.Node.Name, err)
 	}
 	facts.Etcd.Member = &member
-	facts.Etcd.Endpoints = remaining(endpoints, members, member)
+	facts.Etcd.Endpoints = remainingEndpoints(endpoints, members, member)
 	return nil
 }
 
-// remaining adds the client URLs of the other voters to the endpoints.
-func remaining(endpoints []string, members []etcd.Member, gone etcd.Member) []string {
+// remainingEndpoints returns the endpoints together with the client URLs of the other voters.
+func remainingEndpoints(endpoints []string, members []etcd.Member, gone etcd.Member) []string {
 	for _, m := range members {
 		if m.ID == gone.ID || m.Learner {
 			continue
@@ -165,10 +165,12 @@ func (p primaryPart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, er
 	return journal.Plan{Steps: steps}, nil
 }
 
-func (primaryPart) gate(_ journal.ActionRecord, facts Facts) []string { return facts.quorum() }
+func (primaryPart) gate(_ journal.ActionRecord, facts Facts) []string {
+	return facts.quorumPreflights()
+}
 
-// quorum returns the preflight of etcd, if there is a member to check.
-func (f Facts) quorum() []string {
+// quorumPreflights returns the etcd preflight if there is a member to check.
+func (f Facts) quorumPreflights() []string {
 	if f.Etcd == nil || (f.Etcd.Member == nil && f.Etcd.Problem == "") {
 		return nil
 	}
@@ -180,7 +182,7 @@ func (primaryPart) domain() string { return journal.DomainControlPlane }
 
 func (p primaryPart) steps() map[string]actions.StepDef {
 	return map[string]actions.StepDef{
-		doesRemoveMember:   {Step: removeMember(p), Atomic: true},   // while etcd lists the member, it was not removed
+		doesRemoveMember:   {Step: removeMember(p), Atomic: true},   // if etcd lists the member, it was not removed
 		doesRemoveEndpoint: {Step: removeEndpoint(p), Atomic: true}, // one call writes the document
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// planeView is what Kubernetes has about the control plane.
+// planeView has the data of Kubernetes about the control plane.
 type planeView struct {
-	// kubeadm is set if kubeadm created the cluster.
+	// kubeadm is true if kubeadm created the cluster.
 	kubeadm bool
-	// listed are the addresses of API servers, by node: from the ClusterStatus or, without one, from their
-	// pods.
+	// listed has the addresses of API servers, by node. They come from the ClusterStatus or, if there is none, from the
+	// API servers' pods.
 	listed map[string]kubeadm.Endpoint
-	// others are all Nodes except the lost one.
+	// others has all Nodes except the lost one.
 	others []kube.Node
 }
 
-// look reads the control plane, and captures what kubeadm has about the node.
+// look reads the control plane, and captures kubeadm's data about the node.
 func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) {
 	var view planeView
 	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
@@ -38,7 +38,7 @@ func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) 
 			edit, editErr := kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
 			facts.Kubeadm.Edit = editErr != nil || edit.Changed()
 		} else {
-			// The step reports that, when nothing depends on it any more.
+			// The step reports the failed read, when no other step depends on it.
 			facts.Kubeadm.Edit = true
 		}
 	}
@@ -50,13 +50,13 @@ func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) 
 	if own, ok := view.listed[facts.Node.Name]; ok && facts.Kubeadm != nil {
 		facts.Kubeadm.Endpoint = &own
 	}
-	if view.found() {
+	if view.hasKubeadm() {
 		view.others, err = p.others(ctx, facts.Node)
 	}
 	return view, err
 }
 
-// podEndpoints returns the addresses from the pods of API servers.
+// podEndpoints reads the addresses from the pods of API servers.
 func (p primaryPart) podEndpoints(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
 	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (p primaryPart) podEndpoints(ctx context.Context) (map[string]kubeadm.Endpo
 	return listed, nil
 }
 
-// others returns all Nodes except the lost one. A Node with its name and another UID is another one.
+// others returns all Nodes except the lost one. A Node with the same name but another UID counts as another Node.
 func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
@@ -80,17 +80,17 @@ func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node
 	return slices.DeleteFunc(nodes, func(n kube.Node) bool { return n.UID == lost.UID }), nil
 }
 
-// found reports whether there is a sign of kubeadm. Without one, kubeadm did not create the cluster, and EKCO
-// does not look for etcd.
-func (v planeView) found() bool { return v.kubeadm || len(v.listed) > 0 }
+// hasKubeadm reports whether EKCO found any data of kubeadm. If not, kubeadm did not create the cluster, and EKCO does
+// not search for etcd.
+func (v planeView) hasKubeadm() bool { return v.kubeadm || len(v.listed) > 0 }
 
-// ownAddresses are the addresses that the lost node may have had.
+// ownAddresses returns the addresses that the lost node may have had.
 func (v planeView) ownAddresses(lost NodeIdentity) []string {
 	return distinct(lost.InternalIP, v.listed[lost.Name].AdvertiseAddress)
 }
 
-// otherAddresses are the addresses of the other primaries. Those that kubeadm does not list come last, from
-// their Nodes: some pods of API servers lack labels and annotation.
+// otherAddresses returns the addresses of the other primaries. It adds primaries that kubeadm does not list at the end,
+// with the addresses of their Nodes, because some pods of API servers lack labels and annotations.
 func (v planeView) otherAddresses(lost string, own []string) []string {
 	var addresses, unlisted []string
 	for _, node := range slices.Sorted(maps.Keys(v.listed)) {
@@ -113,7 +113,7 @@ func internalIPs(nodes []kube.Node) (addresses []string) {
 	return distinct(addresses...)
 }
 
-// distinct returns the addresses without empty and repeated ones, in order.
+// distinct returns the addresses in order, without empty and repeated ones.
 func distinct(addresses ...string) (once []string) {
 	for _, address := range addresses {
 		if address != "" && !slices.Contains(once, address) {

@@ -1,5 +1,5 @@
-// Package purge permanently removes a lost node from the cluster, and all that belongs to it in Rook, Ceph,
-// etcd and kubeadm's configuration.
+// Package purge permanently removes a lost node from the cluster, with all its data in Rook, Ceph, etcd and kubeadm's
+// configuration.
 package purge
 
 import (
@@ -16,32 +16,32 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Facts is what a purge captures before it changes anything, and keeps in its plan. Each part of the purge adds
-// its own facts, if any.
+// Facts has everything that a purge captures before it changes anything. The plan keeps the facts. Each part of the
+// purge adds its own facts.
 type Facts struct {
 	Node    NodeIdentity  `json:"node"`
 	Storage *StorageFacts `json:"storage,omitempty"`
 	Kubeadm *KubeadmFacts `json:"kubeadm,omitempty"`
 	Etcd    *EtcdFacts    `json:"etcd,omitempty"`
-	// StorageLeft is why the purge leaves Rook alone although there may be something. Only a manual purge has
-	// it.
+	// StorageLeft is the reason why a manual purge does not touch Rook although Rook may have data of the node.
 	StorageLeft string `json:"storage_left,omitempty"`
 }
 
-// NodeIdentity identifies the node. If the Node was already gone when the purge was planned, role and addresses
-// are those that EKCO saw last, or empty.
+// NodeIdentity identifies the node. If the Node was already gone when EKCO planned the purge, role and addresses are
+// the last known ones, or empty.
 type NodeIdentity struct {
 	Name       string           `json:"name"`
 	UID        string           `json:"uid"`
 	Role       journal.NodeRole `json:"role,omitempty"`
 	InternalIP string           `json:"internal_ip,omitempty"`
 	Hostname   string           `json:"hostname,omitempty"`
-	// Present is set if the Node still existed.
+	// Present is true if the Node still existed.
 	Present bool `json:"present,omitempty"`
-	// ReplacedBy is the UID of the Node that already had the name. Then nothing under the name is captured,
-	// since it may belong to that Node.
+	// ReplacedBy is the UID of the Node that already had the name. EKCO then captures nothing under the name, because
+	// it may belong to that Node.
 	ReplacedBy string `json:"replaced_by,omitempty"`
-	// HostnameOf is the Node that already had the hostname. Then nothing of Rook and Ceph under it is captured.
+	// HostnameOf is the Node that already had the hostname. EKCO then captures nothing of Rook and Ceph under the
+	// hostname.
 	HostnameOf string `json:"hostname_of,omitempty"`
 }
 
@@ -61,7 +61,7 @@ func (n NodeIdentity) names() []string {
 	return []string{n.hostname(), n.Name}
 }
 
-// mayBePrimary reports whether the node was a primary, or its role is unknown.
+// mayBePrimary reports whether the node was a primary or its role is unknown.
 func (n NodeIdentity) mayBePrimary() bool { return n.Role != journal.RoleWorker }
 
 // replacement returns the UID of another Node that has the name now, or "".
@@ -78,17 +78,18 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 	return live.UID, nil
 }
 
-// part is one part of a purge. The parts capture their facts, then plan their steps, in the order of [New].
+// part is one part of a purge. The parts capture their facts, and then plan their steps, in the order of
+// [parts.ordered].
 type part interface {
 	// name is the part's name in the keys of errors.
 	name() string
-	// domain is the domain that its steps lock, unless they name others.
+	// domain is the domain that the part's steps lock, unless a step names others.
 	domain() string
-	// capture adds to the facts. It changes nothing.
+	// capture adds the part's facts. It changes nothing.
 	capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error
-	// plan returns the part's steps, and those that undo them.
+	// plan returns the part's steps and their undo steps.
 	plan(record journal.ActionRecord, facts Facts) (journal.Plan, error)
-	// gate lists the part's preflights before the first step of all.
+	// gate lists the part's preflights for the gate, before the first step of the whole purge.
 	gate(record journal.ActionRecord, facts Facts) []string
 	// steps returns the implementations of the part's steps, by their Does.
 	steps() map[string]actions.StepDef
@@ -113,16 +114,16 @@ func partsOf(api kube.API, options []Option) parts {
 	return all
 }
 
-// ordered returns the parts that exist.
+// ordered returns the configured parts in the order of the plan.
 func (p parts) ordered() []part {
 	return slices.DeleteFunc([]part{p.storage, p.node, p.primary}, func(part part) bool { return part == nil })
 }
 
-// New returns the action that permanently removes a lost node from the cluster. Its plan has a part for the
-// Node object, and the parts of the options. A subject whose UID [journal.IsTraced] has no Node object, and may
-// have been a primary.
+// New returns the action that permanently removes a lost node from the cluster. Its plan has a part for the Node
+// object, and the parts of the options. If [journal.IsTraced] is true for the subject's UID, the node has no Node
+// object, and may have been a primary.
 //
-// It never changes a Node with the same name and another UID, nor what belongs to it.
+// The action never changes a Node with the same name and another UID, nor objects of that Node.
 func New(api kube.API, options ...Option) actions.Definition {
 	d := definition{parts: partsOf(api, options).ordered()}
 	steps := map[string]actions.StepDef{WaitForCancel: {Step: waitForCancel{}, Interruptible: true}} // a cancel ends the wait
@@ -140,14 +141,15 @@ func New(api kube.API, options ...Option) actions.Definition {
 	}
 }
 
-// guarded returns the preflights of an irreversible step: first, those that every such step has, and last.
+// guarded returns the preflights of an irreversible step: first, then the preflights that every such step has, then
+// last.
 func guarded(first []string, last ...string) []string {
 	all := append(append([]string{}, first...), nodes.StillGone)
 	return append(append(all, actions.Policy), last...)
 }
 
-// replacedNodeIsPurged: the Node to purge no longer exists. A node that EKCO never saw may be the one that has
-// the name now, so its purge does not begin.
+// replacedNodeIsPurged returns the verdict if the Node to purge no longer exists and another Node has its name. If EKCO
+// never saw the purged node, a person may have meant the present Node, so the purge does not begin.
 func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) actions.Verdict {
 	if journal.IsTraced(record.Subject.UID) && !record.PastNoReturn {
 		return actions.Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may belong to it", live.Name, live.UID))
@@ -155,8 +157,8 @@ func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) actions.V
 	return actions.Pass()
 }
 
-// guards makes a purge check the quorum before it deletes a primary's Node, the first step that changes the
-// control plane. The Node of a machine that answers stays while one of its OSDs runs, even if that had stopped
+// guards makes a purge check the quorum before it deletes a primary's Node, which is the first change of the control
+// plane. If the machine answers, it also makes the Node stay while an OSD of the node runs, even if the OSD had stopped
 // before.
 func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	if planned.Does != doesDeleteNode {
@@ -168,9 +170,9 @@ func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	}
 	facts, err := factsOf(record)
 	if err != nil {
-		return append(guards, EtcdQuorumKept) // it says so
+		return append(guards, EtcdQuorumKept) // the preflight itself reports that
 	}
-	return append(guards, facts.quorum()...)
+	return append(guards, facts.quorumPreflights()...)
 }
 
 // plan joins the plans of the parts.
@@ -190,8 +192,8 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 		if err != nil {
 			return journal.Plan{}, err
 		}
-		plan.Steps = append(plan.Steps, takingDomain(part.domain(), own.Steps)...)
-		plan.Undo = append(plan.Undo, takingDomain(part.domain(), own.Undo)...)
+		plan.Steps = append(plan.Steps, withDomain(part.domain(), own.Steps)...)
+		plan.Undo = append(plan.Undo, withDomain(part.domain(), own.Undo)...)
 		gate = append(gate, part.gate(record, facts)...)
 	}
 	if journal.PurgeInputOf(record.Request).Live {
@@ -200,15 +202,15 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 	if len(plan.Steps) > 1 || len(gate) > 0 {
 		plan.Steps = actions.BehindGate(plan.Steps, guarded(nil, gate...))
 	}
-	plan.Steps = cancelable(record, plan.Steps)
+	plan.Steps = withTimeToCancel(record, plan.Steps)
 	if plan.Facts, err = json.Marshal(facts); err != nil {
 		return journal.Plan{}, fmt.Errorf("record the facts of node %s: %w", record.Subject.Name, err)
 	}
 	return plan, nil
 }
 
-// takingDomain sets the domain of each step that has none.
-func takingDomain(domain string, steps []journal.PlannedStep) []journal.PlannedStep {
+// withDomain sets the domain of each step that has no domain.
+func withDomain(domain string, steps []journal.PlannedStep) []journal.PlannedStep {
 	for i := range steps {
 		if steps[i].Domains == nil {
 			steps[i].Domains = []string{domain}
@@ -217,22 +219,22 @@ func takingDomain(domain string, steps []journal.PlannedStep) []journal.PlannedS
 	return steps
 }
 
-// capture captures the node's identity, and then all that belonged to it.
+// capture captures the node's identity, and then the facts of all parts.
 func (d definition) capture(ctx context.Context, record journal.ActionRecord) (facts Facts, err error) {
 	for _, part := range d.parts {
 		if node, ok := part.(nodePart); ok {
-			err = keyed("node", node.capture(ctx, record, &facts))
+			err = withKey("node", node.capture(ctx, record, &facts))
 		}
 	}
 	for _, part := range d.parts {
 		if _, ok := part.(nodePart); !ok && err == nil {
-			err = keyed(part.name(), part.capture(ctx, record, &facts))
+			err = withKey(part.name(), part.capture(ctx, record, &facts))
 		}
 	}
 	return facts, err
 }
 
-// factsOf decodes the facts of a purge, also for preflights.
+// factsOf decodes the facts of a purge, for steps and preflights.
 func factsOf(record journal.ActionRecord) (Facts, error) {
 	var facts Facts
 	if err := json.Unmarshal(record.Plan.Facts, &facts); err != nil {

@@ -8,25 +8,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RookManaged is the preflight that warns if a manual purge was told to leave the node's part of Rook and Ceph.
+// RookManaged is the preflight that warns if a manual purge was requested without the removal of the node from Rook and
+// Ceph.
 const RookManaged = "RookManaged"
 
-// wanted reports whether the purge removes the node from Ceph, which is the default. The setting does not
-// matter: if Rook uses all nodes, kURL sets maintain_rook_storage_nodes to false, and a purged node still has
+// removesStorage reports whether the purge must remove the node from Ceph, which is the default. It does not depend on
+// the setting maintain_rook_storage_nodes: if Rook uses all nodes, kURL sets that to false, but a purged node still has
 // OSDs.
-func wanted(record journal.ActionRecord) bool {
+func removesStorage(record journal.ActionRecord) bool {
 	asked := journal.PurgeInputOf(record.Request).MaintainRook
 	return asked == nil || *asked
 }
 
-// managed reports whether the purge may change the list of storage nodes.
-func (p storagePart) managed(record journal.ActionRecord) bool {
+// changesNodeList reports whether the purge may change the list of storage nodes.
+func (p storagePart) changesNodeList(record journal.ActionRecord) bool {
 	return !p.Unmanaged || journal.PurgeInputOf(record.Request).MaintainRook != nil
 }
 
-// left returns the warning that Rook's part of the node stays, or "" if there is no Rook. A failed read does
-// not hold a purge that leaves Rook alone.
-func (p storagePart) left(ctx context.Context, record journal.ActionRecord) string {
+// leftWarning returns a warning that Rook keeps the node's data, or "" if there is no Rook. A failed read must not hold
+// a purge that does not touch Rook.
+func (p storagePart) leftWarning(ctx context.Context, record journal.ActionRecord) string {
 	if !record.Request.Manual {
 		return ""
 	}

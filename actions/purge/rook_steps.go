@@ -26,7 +26,7 @@ func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (
 	case err != nil:
 		return actions.Proof{}, err
 	case now.kept != "":
-		return actions.Proof{Done: true, Outputs: left(now.kept)}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(now.kept)}, nil
 	case now.there:
 		return actions.Proof{Missing: stillThere(captured)}, nil
 	}
@@ -44,7 +44,7 @@ func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 
 // skips implements [actions.StepDef.Skips].
 func (s removeDeployment) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	return storagePart(s).leavesBound(ctx, step)
+	return storagePart(s).untouchedDeployments(ctx, step)
 }
 
 func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
@@ -55,39 +55,39 @@ func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (c
 	return captured, view.deployment(captured), err
 }
 
-// foundDeployment is a captured Deployment as it is now. kept is why an existing one must not be removed.
+// foundDeployment is the present state of a captured Deployment. kept is the reason if it must not be removed.
 type foundDeployment struct {
 	there bool
 	kept  string
 }
 
-// deployment returns the present state of a Deployment: Rook may have bound it to the machine that has the disk
-// now.
+// deployment returns the present state of a Deployment, because Rook may have bound it to another machine that has the
+// disk now.
 func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
 	at := slices.IndexFunc(v.deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID })
 	if at < 0 {
 		return foundDeployment{}
 	}
 	now := v.deployments[at]
-	why := cmp.Or(v.left[whatRuns(now)], v.boundElsewhere(now), v.elsewhere(ceph.Ref{ID: now.OSD, UUID: now.UUID}))
+	why := cmp.Or(v.leftReasons[osdName(now)], v.boundToOtherMachine(now), v.onOtherMachine(ceph.Ref{ID: now.OSD, UUID: now.UUID}))
 	if why == "" {
 		return foundDeployment{there: true}
 	}
-	return foundDeployment{there: true, kept: actions.LeftBecause(whatRuns(now), why)}
+	return foundDeployment{there: true, kept: actions.LeftBecause(osdName(now), why)}
 }
 
-// whatRuns returns the name of the Deployment's OSD or, if that is unknown, of the Deployment.
-func whatRuns(d rook.OSDDeployment) string {
+// osdName returns the name of the Deployment's OSD, or the name of the Deployment if the OSD is unknown.
+func osdName(d rook.OSDDeployment) string {
 	if d.OSD == rook.UnknownOSD {
 		return "Deployment " + rook.Namespace + "/" + d.Name
 	}
 	return ceph.Names(d.OSD)
 }
 
-// lookAtRook reads what is left of the node without Ceph, which may not answer: the binding of a Deployment
-// decides where its OSD runs.
+// lookAtRook reads the node's remaining objects in Rook without Ceph, because Ceph may not answer. The binding of a
+// Deployment decides where its OSD runs.
 func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord) (storageView, error) {
-	view := storageView{left: record.Left, live: journal.PurgeInputOf(record.Request).Live}
+	view := storageView{leftReasons: record.Left, live: journal.PurgeInputOf(record.Request).Live}
 	var err error
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {
 		return storageView{}, err
@@ -99,20 +99,20 @@ func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord
 	return view, err
 }
 
-// leavesBound returns the OSDs of captured Deployments that another machine has now.
-func (p storagePart) leavesBound(ctx context.Context, step actions.StepContext) (left []journal.ActionLeft, err error) {
+// untouchedDeployments lists the OSDs of captured Deployments that are bound to another machine now.
+func (p storagePart) untouchedDeployments(ctx context.Context, step actions.StepContext) (left []journal.ActionLeft, err error) {
 	view, err := p.lookAtRook(ctx, step.Action)
 	for _, d := range view.Deployments {
-		if why := view.elsewhere(ceph.Ref{ID: d.OSD, UUID: d.UUID}); why != "" && d.OSD != rook.UnknownOSD {
-			left = append(left, journal.ActionLeft{What: whatRuns(d), Reason: why})
+		if why := view.onOtherMachine(ceph.Ref{ID: d.OSD, UUID: d.UUID}); why != "" && d.OSD != rook.UnknownOSD {
+			left = append(left, journal.ActionLeft{What: osdName(d), Reason: why})
 		}
 	}
 	return left, err
 }
 
-// remove scales a Deployment down, so that the OSD ends cleanly, and deletes it. If the node answers, it only
-// deletes it, and the kubelet ends the OSD cleanly: a cancel then finds the Deployment whole or gone, and Rook
-// recreates only what is gone.
+// remove scales a Deployment to zero, so that the OSD ends cleanly, and then deletes it. If the node answers, it only
+// deletes the Deployment, because the kubelet ends the OSD cleanly. So a cancel finds the Deployment either complete or
+// gone, and Rook recreates only a Deployment that is gone.
 func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool) error {
 	if !live {
 		if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
@@ -126,7 +126,7 @@ func stillThere(d rook.OSDDeployment) string {
 	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it: kubectl -n rook-ceph get deployment %s -o jsonpath={.metadata.finalizers}", d.Name, d.Name)
 }
 
-// removeFound removes the Deployments that were found after the plan.
+// removeFound removes the Deployments that EKCO found after it made the plan.
 type removeFound storagePart
 
 // Prove implements [actions.Step].
@@ -138,12 +138,12 @@ func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actio
 	case len(found) > 0:
 		return actions.Proof{Missing: stillThere(found[0])}, nil
 	case len(kept) > 0:
-		return actions.Proof{Done: true, Outputs: left(strings.Join(kept, "; "))}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(strings.Join(kept, "; "))}, nil
 	}
 	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [actions.Step]. A failure does not stop the others.
+// Do implements [actions.Step]. If one removal fails, it continues with the others.
 func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	found, _, err := s.find(ctx, step)
 	if err != nil {
@@ -158,10 +158,10 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 
 // skips implements [actions.StepDef.Skips].
 func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	return storagePart(s).leavesBound(ctx, step)
+	return storagePart(s).untouchedDeployments(ctx, step)
 }
 
-// find returns the Deployments that must still be removed, and why others are kept.
+// find returns the Deployments that must still be removed, and the reasons why others are kept.
 func (s removeFound) find(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
 	_, lost, err := lostStorage(step.Action)
 	if err != nil || len(lost.Deployments) == 0 {
@@ -182,7 +182,7 @@ func (s removeFound) find(ctx context.Context, step actions.StepContext) (found 
 	return found, kept, nil
 }
 
-// removeEntry removes the node from the CephCluster's list.
+// removeEntry removes the node from the list of storage nodes in the CephCluster.
 type removeEntry storagePart
 
 // Prove implements [actions.Step].
@@ -192,7 +192,7 @@ func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actio
 	case err != nil:
 		return actions.Proof{}, err
 	case kept != "":
-		return actions.Proof{Done: true, Outputs: left(kept)}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput(kept)}, nil
 	case entry == nil:
 		return actions.Proof{Done: true}, nil
 	}
@@ -206,30 +206,30 @@ func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	case err != nil || kept != "":
 		return nil, err
 	case entry == nil:
-		return notListed(step), nil
+		return unlistedOutput(step), nil
 	}
 	removed, err := s.Rook.RemoveStorageNode(ctx, *entry)
 	if err != nil {
 		return nil, err
 	}
-	return removedEntry(removed)
+	return removedOutput(removed)
 }
 
-// notListed records that another client had removed the node from the list, unless an earlier attempt may have
-// done it.
-func notListed(step actions.StepContext) json.RawMessage {
+// unlistedOutput returns an output that another client had removed the node from the list, unless an earlier attempt
+// may have removed it.
+func unlistedOutput(step actions.StepContext) json.RawMessage {
 	if so := step.Action.Steps[step.Planned.ID]; so.Attempts > 1 || so.LastError != "" {
 		return nil
 	}
 	return json.RawMessage(`{"unlisted":true}`)
 }
 
-// maxRemoved is how much of an entry is recorded, in bytes. The plan has the captured one.
-const maxRemoved = 4 << 10
+// maxRemovedBytes is the maximum size in bytes of a recorded entry. The plan has the captured entry in any case.
+const maxRemovedBytes = 4 << 10
 
-// removedEntry records the removed entry, which may have changed since it was captured.
-func removedEntry(entry json.RawMessage) (json.RawMessage, error) {
-	if len(entry) == 0 || len(entry) > maxRemoved {
+// removedOutput returns an output with the removed entry, which may differ from the captured entry.
+func removedOutput(entry json.RawMessage) (json.RawMessage, error) {
+	if len(entry) == 0 || len(entry) > maxRemovedBytes {
 		return nil, nil
 	}
 	outputs, err := json.Marshal(map[string]json.RawMessage{"removed": entry})
@@ -239,7 +239,7 @@ func removedEntry(entry json.RawMessage) (json.RawMessage, error) {
 	return outputs, nil
 }
 
-// find returns the node's entry, nil if there is none to remove; kept is why one stays.
+// find returns the node's entry, or nil if EKCO must not remove one. kept is the reason if an entry stays.
 func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, lost, err := lostStorage(step.Action)
 	if err != nil || lost.Entry == nil {
@@ -256,7 +256,7 @@ func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry 
 	case now.ClusterUID != lost.Entry.ClusterUID:
 		return nil, "the CephCluster was replaced", nil
 	}
-	// The list is read before the Nodes: a listed node joined before.
+	// Read the list before the Nodes, because a node joins before it is listed.
 	newOwners, err := storagePart(s).newOwners(ctx, node)
 	if err == nil && newOwners.hostname != "" {
 		return nil, fmt.Sprintf("the entry %s in the CephCluster is left alone: %s has that hostname now", now.Name, newOwners.hostname), nil

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Rook is what a purge uses of Rook; [rook.API] implements it.
+// Rook reads and changes Rook's objects for a purge. [rook.API] implements it.
 type Rook interface {
 	Detect(ctx context.Context) (rook.Installation, error)
 	OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error)
@@ -30,10 +30,10 @@ type Rook interface {
 type Storage struct {
 	Ceph ceph.API
 	Rook Rook
-	// UserManaged is set if the installer manages the list of storage nodes: then EKCO does not change it.
+	// UserManaged is true if the installer manages the list of storage nodes. EKCO then does not change the list.
 	UserManaged bool
-	// Unmanaged is set if maintain_rook_storage_nodes is false. Then a purge changes the list of storage nodes
-	// only on request.
+	// Unmanaged is true if maintain_rook_storage_nodes is false. A purge then changes the list of storage nodes only on
+	// request.
 	Unmanaged bool
 	// Wait is how long a purge waits between marking OSDs out and purging them.
 	Wait time.Duration
@@ -48,33 +48,34 @@ func WithStorage(storage Storage) Option {
 	}
 }
 
-// StorageFacts is what Rook and Ceph have about the node.
+// StorageFacts has the data of Rook and Ceph about the node.
 type StorageFacts struct {
-	// OSDs are the node's, sorted by id.
+	// OSDs lists the OSDs of the node, sorted by id.
 	OSDs []OSDFacts `json:"osds,omitempty"`
 	// Deployments are the OSDs' Deployments.
 	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
-	// CrushHost is the node's host in the CRUSH map, empty if it has none.
+	// CrushHost is the node's host in the CRUSH map, or "".
 	CrushHost string `json:"crush_host,omitempty"`
-	// TreeUnread is why the CRUSH tree could not be read. Then OSDs have the UUIDs of their Deployments, or
-	// none, and there may be more OSDs; both are found when Ceph answers.
+	// TreeUnread is the error if the CRUSH tree could not be read. The UUIDs of OSDs then come from their Deployments
+	// or are unknown, and some OSDs may be missing. EKCO finds both when Ceph answers.
 	TreeUnread string `json:"tree_unread,omitempty"`
-	// RookUnread is why Rook's objects may not be read. Then Deployments and Entry are found when they may.
+	// RookUnread is the error if EKCO could not read Rook's objects. EKCO finds Deployments and Entry when it can.
 	RookUnread string `json:"rook_unread,omitempty"`
-	// Entry is the node's entry in the CephCluster, nil if none must be removed; EntryKept then is why. It has
-	// no name if the node is not listed yet: an EKCO that is adding it has ended when the purge looks again.
+	// Entry is the node's entry in the CephCluster, or nil if EKCO must not remove one; EntryKept then has the reason.
+	// If the node is not listed yet, the entry has no name: another EKCO may be adding the node, and the step looks for
+	// the entry again.
 	Entry     *rook.StorageNode `json:"entry,omitempty"`
 	EntryKept string            `json:"entry_kept,omitempty"`
-	// absent is set if a later read found no Rook.
+	// absent is true if a later read found no Rook.
 	absent bool
 }
 
 // OSDFacts is one OSD of the node.
 type OSDFacts struct {
 	ceph.Ref
-	// Gone is set if only the CRUSH map still had the OSD.
+	// Gone is true if only the CRUSH map still had the OSD.
 	Gone bool `json:"gone,omitempty"`
-	// Out is set if the OSD was already out. Reweight is its weight, if it was neither out nor fully in.
+	// Out is true if the OSD was already out. Reweight is its weight, unless it was out or had the full weight.
 	Out      bool    `json:"out,omitempty"`
 	Reweight float64 `json:"reweight,omitempty"`
 }
@@ -90,7 +91,7 @@ func (f OSDFacts) weight() float64 {
 	return 1
 }
 
-// needsCeph reports whether the purge needs Ceph.
+// needsCeph reports whether the purge has to use Ceph.
 func (f *StorageFacts) needsCeph() bool {
 	return f != nil && (len(f.OSDs) > 0 || f.CrushHost != "" || f.TreeUnread != "")
 }
@@ -104,7 +105,7 @@ func (f *StorageFacts) ids() []int {
 	return ids
 }
 
-// refs returns the OSDs as Ceph knows them.
+// refs returns the ids and UUIDs of the OSDs.
 func (f *StorageFacts) refs() []ceph.Ref {
 	refs := make([]ceph.Ref, len(f.OSDs))
 	for i, osd := range f.OSDs {
@@ -113,22 +114,22 @@ func (f *StorageFacts) refs() []ceph.Ref {
 	return refs
 }
 
-// storagePart is the node's part of Ceph.
+// storagePart is the part of a purge for Rook and Ceph.
 type storagePart struct {
 	Storage
 	api kube.API
 }
 
 func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
-	if !wanted(record) {
-		facts.StorageLeft = p.left(ctx, record)
+	if !removesStorage(record) {
+		facts.StorageLeft = p.leftWarning(ctx, record)
 		return nil
 	}
 	var err error
 	facts.Storage, err = p.readRook(ctx, record, facts.Node)
 	switch {
 	case record.Request.Manual && errors.Is(err, kube.ErrForbidden):
-		// There may be OSDs. The purge finds them when it may read Rook.
+		// There may be OSDs. The purge finds them when EKCO can read Rook's objects.
 		facts.Storage = &StorageFacts{RookUnread: err.Error(), TreeUnread: err.Error()}
 		return nil
 	case err != nil || facts.Storage == nil:
@@ -136,14 +137,14 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 	}
 	newOwners, err := p.newOwners(ctx, facts.Node)
 	if err != nil || newOwners.hostname != "" {
-		// Whatever has the hostname now may belong to that node.
+		// Everything under the hostname may now belong to that node.
 		facts.Storage, facts.Node.HostnameOf = nil, newOwners.hostname
 		return err
 	}
 	return p.captureOSDs(ctx, record, facts, newOwners)
 }
 
-// readRook returns what Rook's objects have about the node, nil if there is no Rook.
+// readRook captures the data in Rook's objects about the node. It returns nil if there is no Rook.
 func (p storagePart) readRook(ctx context.Context, record journal.ActionRecord, node NodeIdentity) (*StorageFacts, error) {
 	installation, err := p.Rook.Detect(ctx)
 	if err != nil || !installation.Present {
@@ -159,7 +160,7 @@ func (p storagePart) readRook(ctx context.Context, record journal.ActionRecord, 
 		facts.EntryKept = "the list is the installer's (rook_storage_nodes)"
 	case entry.UseAllNodes:
 		facts.EntryKept = "useAllNodes is set"
-	case !p.managed(record):
+	case !p.changesNodeList(record):
 		facts.EntryKept = "maintain_rook_storage_nodes is false"
 	default:
 		facts.Entry = &entry
@@ -188,8 +189,8 @@ func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
 	return d.Hostname != "" && slices.Contains(n.names(), d.Hostname)
 }
 
-// captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree. Without the tree, a manual
-// purge continues, since people purge a node also when storage is down; an automatic one waits.
+// captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree. If the tree cannot be read, a manual
+// purge continues, because persons purge nodes also while storage is down. An automatic purge waits.
 func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *Facts, newOwners newOwners) error {
 	storage := facts.Storage
 	asking, cancel := context.WithTimeout(ctx, cephReadTimeout)
@@ -212,7 +213,7 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 		if err != nil {
 			return err
 		}
-		osds = append(osds, stopped(tree, orphans)...)
+		osds = append(osds, notRunning(tree, orphans)...)
 	}
 	storage.OSDs = osdFacts(tree, osds)
 	return nil
@@ -228,13 +229,13 @@ func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 	return osds
 }
 
-// cephReadTimeout is the timeout of a read of Ceph. A command that hangs ends earlier, so that the error is ceph's
-// own.
+// cephReadTimeout limits one read of Ceph. It is longer than the timeout of the command, so that EKCO gets the error of
+// ceph itself.
 const cephReadTimeout = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
 
-// orphans returns the OSDs under the host that are neither known nor have a Deployment of another machine. The
-// CRUSH map does not show the machine: Rook replaces dots by dashes there, and a moved disk can still be under
-// its old host.
+// orphans returns the OSDs under the host that are not in known and have no Deployment on another machine. It needs the
+// Deployments because the CRUSH map does not show the machine: Rook replaces dots by dashes there, and a moved disk can
+// still be under its old host.
 func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
 	var orphans []ceph.Ref
 	for _, id := range host.OSDs {
@@ -257,22 +258,21 @@ func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host
 	return slices.DeleteFunc(orphans, func(osd ceph.Ref) bool { return hasOSD(elsewhere, osd) }), nil
 }
 
-// stopped returns the OSDs that do not run. One that runs without a Deployment of the node is not the lost
-// node's.
-func stopped(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
+// notRunning returns the OSDs that do not run. An OSD that runs without a Deployment of the node is on another machine.
+func notRunning(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
 	return slices.DeleteFunc(slices.Clone(osds), func(ref ceph.Ref) bool {
 		now, _ := tree.OSD(ref.ID)
 		return now.Up
 	})
 }
 
-// hasOSD reports whether the list has the OSD, as far as UUIDs are known.
+// hasOSD reports whether the list has the OSD. It compares UUIDs if both are known.
 func hasOSD(osds []ceph.Ref, osd ceph.Ref) bool {
 	return slices.ContainsFunc(osds, func(o ceph.Ref) bool { return o.ID == osd.ID && !o.IsOther(osd) })
 }
 
-// osdFacts returns the facts of the OSDs from the tree, by id. It skips an OSD whose id now belongs to another
-// OSD: it is gone.
+// osdFacts returns the facts of the OSDs from the tree, sorted by id. It skips an OSD if another OSD now has its id,
+// because the former OSD is gone.
 func osdFacts(tree ceph.Tree, osds []ceph.Ref) []OSDFacts {
 	var all []OSDFacts
 	for _, ref := range osds {

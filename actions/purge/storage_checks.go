@@ -15,23 +15,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// The preflights of storage.
+// These are the preflights for storage.
 const (
-	// CephAnswers holds steps that need Ceph until monitors and mgr answer, and steps that need Rook until EKCO
-	// may read its objects.
+	// CephAnswers holds steps that need Ceph until monitors and mgr answer, and steps that need Rook until EKCO may
+	// read Rook's objects.
 	CephAnswers = "CephAnswers"
-	// CephHealthy warns if Ceph has problems other than the loss of the node.
+	// CephHealthy warns if Ceph has problems that the loss of the node does not explain.
 	CephHealthy = "CephHealthy"
-	// OSDSafeToDestroy warns if only the node's OSDs may have some data.
+	// OSDSafeToDestroy warns if some data may be only on the node's OSDs.
 	OSDSafeToDestroy = "OSDSafeToDestroy"
-	// OSDsDown holds the purge while the OSDs run.
+	// OSDsDown holds the purge while the node's OSDs run.
 	OSDsDown = "OSDsDown"
 )
 
 type cephAnswers storagePart
 
-// Check implements [actions.Preflight]. If Rook could not be read before, it reads Rook first: without Rook it
-// need not wait for Ceph.
+// Check implements [actions.Preflight]. If EKCO could not read Rook before, it reads Rook first: if there is no Rook,
+// it need not wait for Ceph.
 func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
@@ -57,9 +57,9 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	return actions.Pass()
 }
 
-// unanswered returns why Ceph did not answer when a manual purge was planned, until the step find-osds is done.
-// That saves the administrator two more timeouts.
-func unanswered(record journal.ActionRecord) string {
+// cephErrorAtPlanning returns the error of Ceph from when a manual purge was planned, until the step find-osds is done.
+// Using it saves the administrator two more timeouts.
+func cephErrorAtPlanning(record journal.ActionRecord) string {
 	facts, err := factsOf(record)
 	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {
 		return ""
@@ -71,7 +71,7 @@ type cephHealthy struct{ api ceph.API }
 
 // Check implements [actions.Preflight].
 func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	if why := unanswered(record); why != "" {
+	if why := cephErrorAtPlanning(record); why != "" {
 		return actions.Warn("cannot tell whether Ceph is healthy: " + why).About("unknown")
 	}
 	if _, lost, err := lostStorage(record); err == nil && lost.absent {
@@ -85,20 +85,20 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 		verdict.Grace = healthGrace
 		return verdict
 	}
-	troubles, why := p.unexplained(ctx, record, troubling(health))
-	verdict := unhealthy(health, troubles, elsewhere, why)
+	troubles, why := p.dropUnrecoverable(ctx, record, troubling(health))
+	verdict := healthVerdict(health, troubles, elsewhere, why)
 	if verdict.Kind == actions.VerdictWarn && !onlyRecovers(troubles) {
 		verdict.Grace = healthGrace
 	}
 	return verdict
 }
 
-// healthGrace is how long an unhealthy Ceph may hold a purge before a person is needed: a restart or a short
-// outage is over by then.
+// healthGrace is how long an unhealthy Ceph may hold a purge before a person is needed. A restart or a short outage
+// takes less time.
 const healthGrace = time.Hour
 
-// onlyRecovers reports whether Ceph only recreates missing copies, which can take days. Anything else, such as
-// the flag norecover or a full OSD, may be why that never ends.
+// onlyRecovers reports whether Ceph only recreates missing copies, which can take days. Other problems, such as the
+// flag norecover or a full OSD, may block the recovery forever.
 func onlyRecovers(troubles []ceph.Check) bool {
 	return slices.ContainsFunc(troubles, degraded) && !slices.ContainsFunc(troubles, func(c ceph.Check) bool {
 		return !degraded(c) && !c.Down()
@@ -108,17 +108,17 @@ func onlyRecovers(troubles []ceph.Check) bool {
 // degraded reports whether the check means that copies are missing.
 func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
 
-// otherOSDs are OSDs of other nodes.
-type otherOSDs struct {
-	// down are OSDs that are in but down.
+// osdsOfOthers lists OSDs of other nodes.
+type osdsOfOthers struct {
+	// down lists OSDs that are in but down.
 	down []int
-	// orphaned are in the CRUSH map and not in the OSD map, as "ceph osd rm" leaves them.
+	// orphaned lists OSDs that are in the CRUSH map but not in the OSD map, for example after "ceph osd rm".
 	orphaned []int
 }
 
-// unexplained removes the check for missing copies if the purge is automatic and Ceph cannot recreate them.
-// Otherwise why is what is known about that.
-func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
+// dropUnrecoverable drops the check for missing copies if the purge is automatic and Ceph cannot recreate the copies.
+// Otherwise it returns all checks, and why is a text about the missing copies.
+func (p cephHealthy) dropUnrecoverable(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
 	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
 		return troubles, ""
 	}
@@ -129,20 +129,19 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 	return troubles, why
 }
 
-// look reads Ceph's health and the OSDs of other nodes in parallel: after a loss, nearly always both are
-// needed.
-func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere otherOSDs, err error) {
+// look reads Ceph's health and the OSDs of other nodes in parallel, because a purge nearly always needs both.
+func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere osdsOfOthers, err error) {
 	var healthErr, othersErr error
 	parallel.Run(
 		func() { health, healthErr = p.api.Health(ctx) },
-		func() { elsewhere, othersErr = p.elsewhere(ctx, record) },
+		func() { elsewhere, othersErr = p.findOtherOSDs(ctx, record) },
 	)
 	return health, elsewhere, cmp.Or(healthErr, othersErr)
 }
 
-// unhealthy returns the verdict. It skips the lost node's own OSDs: those that are down, and those that were
-// removed with "ceph osd rm", whose CRUSH entries the purge removes.
-func unhealthy(health ceph.Health, troubles []ceph.Check, elsewhere otherOSDs, why string) actions.Verdict {
+// healthVerdict returns the verdict on the problems. It ignores the lost node's own OSDs that are down, and those that
+// were removed with "ceph osd rm", because the purge removes their CRUSH entries.
+func healthVerdict(health ceph.Health, troubles []ceph.Check, elsewhere osdsOfOthers, why string) actions.Verdict {
 	var reasons, codes, mutes []string
 	for _, check := range troubles {
 		codes = append(codes, check.Code)
@@ -172,7 +171,7 @@ func unhealthy(health ceph.Health, troubles []ceph.Check, elsewhere otherOSDs, w
 	return actions.Warn(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(reasons, "; "))).About(strings.Join(slices.Sorted(slices.Values(codes)), " "))
 }
 
-func (p cephHealthy) elsewhere(ctx context.Context, record journal.ActionRecord) (others otherOSDs, err error) {
+func (p cephHealthy) findOtherOSDs(ctx context.Context, record journal.ActionRecord) (others osdsOfOthers, err error) {
 	_, lost, err := lostStorage(record)
 	if err != nil {
 		return others, err
@@ -212,7 +211,7 @@ type osdSafeToDestroy struct{ api ceph.API }
 // Check implements [actions.Preflight].
 func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	_, lost, err := lostStorage(record)
-	switch why := unanswered(record); {
+	switch why := cephErrorAtPlanning(record); {
 	case err != nil:
 		return actions.Hold(err.Error())
 	case why != "":
@@ -222,22 +221,22 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
-	safety, inactive, err := p.ask(ctx, lost.ids())
+	safety, inactive, err := p.readSafety(ctx, lost.ids())
 	switch {
 	case err == nil && safety.All():
 		return actions.Pass()
 	case inactive > 0:
-		why, _ := unsafe(lost, safety, err)
-		return mayBeLost(record, inactive, why)
+		why, _ := unsafeReason(lost, safety, err)
+		return lossWarning(record, inactive, why)
 	case err != nil || record.Request.Manual:
-		why, key := unsafe(lost, safety, err)
+		why, key := unsafeReason(lost, safety, err)
 		return actions.Warn(why).About(key)
 	}
-	return p.orStuck(ctx, record, safety)
+	return p.passIfStuck(ctx, record, safety)
 }
 
-// ask returns whether the OSDs are safe to destroy, and how many placement groups are not active.
-func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safety, inactive int, err error) {
+// readSafety reads whether the OSDs are safe to destroy, and how many placement groups are not active.
+func (p osdSafeToDestroy) readSafety(ctx context.Context, osds []int) (safety ceph.Safety, inactive int, err error) {
 	health, err := p.api.Health(ctx)
 	if err == nil && !health.MgrActive {
 		err = fmt.Errorf("there is no active mgr: %w", ceph.ErrUnavailable)
@@ -248,26 +247,26 @@ func (p osdSafeToDestroy) ask(ctx context.Context, osds []int) (safety ceph.Safe
 	return safety, health.Inactive(), err
 }
 
-// unsafe returns why the OSDs may not be destroyed, and the key of the warning.
-func unsafe(lost StorageFacts, safety ceph.Safety, err error) (why, key string) {
+// unsafeReason returns the reason why the OSDs must not be destroyed, and the key of the warning.
+func unsafeReason(lost StorageFacts, safety ceph.Safety, err error) (why, key string) {
 	if err != nil {
 		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err), "unknown"
 	}
 	return "Ceph does not report it as safe: " + safety.Reason(), "unsafe"
 }
 
-// mayBeLost warns of lost data. That an OSD is not safe to destroy does not mean loss: while every placement
-// group is active, running OSDs have the data.
-func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
+// lossWarning returns a warning of lost data if placement groups are inactive. An OSD that is not safe to destroy is no
+// loss in itself: while every placement group is active, running OSDs have the data.
+func lossWarning(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
 	notActive := words.CountOf(inactive, "placement group is", "placement groups are") + " not active"
 	return actions.WarnOfLoss("data", fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
 		"wait until Ceph has recovered, or accept the loss with: ekco purge-node %s", record.Subject.Name)).
 		OnceLasting(peeringTime, notActive)
 }
 
-// orStuck allows an automatic purge to continue if Ceph can never report the OSDs as safe. That must last for a
-// while, since the mgr's report is some seconds old.
-func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
+// passIfStuck lets an automatic purge continue if Ceph can never report the OSDs as safe. That must last for a while,
+// because the mgr's report is some seconds old.
+func (p osdSafeToDestroy) passIfStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
 	stuck, why := isStuck(ctx, p.api, record)
 	if stuck {
 		cannot := "Ceph cannot recover by itself: " + why
@@ -280,20 +279,20 @@ func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionReco
 	return actions.Hold(reason).About("unsafe")
 }
 
-// peeringTime is how long placement groups may be inactive because they peer, as they do whenever an OSD
-// starts, stops or is marked out.
+// peeringTime is how long placement groups may be inactive because they peer. They peer whenever an OSD starts, stops
+// or is marked out.
 const peeringTime = 30 * time.Second
 
 type osdsDown storagePart
 
-// Check implements [actions.Preflight]. Before the point of no return, it only warns a person (other preflights
-// warn if Ceph does not answer); later it holds. The OSDs of a node that answers run until stop-osds. If one
-// runs again after that, because Rook has recreated its Deployment for example, it holds the purge even before
-// the point of no return.
+// Check implements [actions.Preflight]. Before the point of no return, a failed read only warns a person (other
+// preflights warn if Ceph does not answer); later it holds. OSDs of a node that answers may run until stop-osds. If one
+// runs again after that step, for example because Rook recreated its Deployment, Check holds the purge even before the
+// point of no return.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	again := journal.PurgeInputOf(record.Request).Live && record.Steps[doesStopOSDs].Done()
 	before := record.Request.Manual && !record.PastNoReturn && !again
-	if before && (journal.PurgeInputOf(record.Request).Live || unanswered(record) != "") {
+	if before && (journal.PurgeInputOf(record.Request).Live || cephErrorAtPlanning(record) != "") {
 		return actions.Pass()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)

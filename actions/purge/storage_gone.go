@@ -7,14 +7,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// gone reports whether Rook was removed with its namespace, so that Ceph never answers again and has nothing of
-// the node. A missing CephCluster is not enough: it may come back, and its Ceph with it.
-func (p storagePart) gone(ctx context.Context) bool {
+// isRookGone reports whether Rook was removed with its namespace, so that Ceph never answers again and has no data of
+// the node. A missing CephCluster is not enough, because it may be created again with its Ceph.
+func (p storagePart) isRookGone(ctx context.Context) bool {
 	found, err := p.Rook.Detect(ctx)
 	return err == nil && found.Gone
 }
 
-// unlessGone is a preflight of Ceph that passes once Ceph is gone for good.
+// unlessGone wraps a preflight of Ceph, and passes if Ceph is gone for good.
 type unlessGone struct {
 	part  storagePart
 	check actions.Preflight
@@ -23,7 +23,7 @@ type unlessGone struct {
 // Check implements [actions.Preflight].
 func (p unlessGone) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	verdict := p.check.Check(ctx, record)
-	if verdict.Kind != actions.VerdictPass && p.part.gone(ctx) {
+	if verdict.Kind != actions.VerdictPass && p.part.isRookGone(ctx) {
 		return actions.Pass()
 	}
 	return verdict

@@ -12,53 +12,53 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// storagePlan builds a plan. Its methods add steps after others, and return the ids that the next steps come
-// after.
+// storagePlan builds a plan. Its methods add steps after the given steps, and return the ids of the steps that the next
+// steps must wait for.
 type storagePlan struct {
 	*StorageFacts
-	// live is set if the node answers: what is done before its OSDs have stopped can be undone.
+	// live is true if the node answers. Everything before the stop of its OSDs can then be undone.
 	live, manual bool
 	wait         time.Duration
 	steps, undo  []journal.PlannedStep
 }
 
-// lost is the order for a dead node. It does not depend on the steps of the Node object or the control plane.
-func (p *storagePlan) lost() error {
+// planDead adds the steps for a dead node. They do not depend on the steps for the Node object or the control plane.
+func (p *storagePlan) planDead() error {
 	if p.Entry != nil {
-		p.entry(nil)
+		p.removeEntry(nil)
 	}
-	after, err := p.deployments(nil)
+	after, err := p.removeDeployments(nil)
 	if err != nil || !p.needsCeph() {
 		return err
 	}
-	after = p.found(after)
+	after = p.findFacts(after)
 	if p.RookUnread != "" {
-		p.entry(after)
-		after = p.foundDeployments(after)
+		p.removeEntry(after)
+		after = p.removeFoundDeployments(after)
 	}
-	if after, err = p.out(after, OSDsDown); err != nil {
+	if after, err = p.markOut(after, OSDsDown); err != nil {
 		return err
 	}
 	return p.purge(after)
 }
 
-// stopped is the order for a node that answers. Until the kubelet has stopped the OSDs, everything can be
-// undone: they are marked out while they run, and their Deployments are deleted when Rook no longer recreates
-// them. The rest of the purge follows; see [reversibleFirst].
-func (p *storagePlan) stopped() error {
-	after := p.found(nil)
+// planLive adds the steps for a node that answers. Until the kubelet has stopped the OSDs, everything can be undone:
+// EKCO marks the OSDs out while they run, and deletes their Deployments when Rook no longer recreates them. Then the
+// rest of the purge follows; see [reversibleFirst].
+func (p *storagePlan) planLive() error {
+	after := p.findFacts(nil)
 	if p.Entry != nil || p.RookUnread != "" {
-		after = p.entry(after)
+		after = p.removeEntry(after)
 	}
-	after, err := p.out(after)
+	after, err := p.markOut(after)
 	if err != nil {
 		return err
 	}
-	if after, err = p.deployments(after); err != nil {
+	if after, err = p.removeDeployments(after); err != nil {
 		return err
 	}
 	if p.RookUnread != "" {
-		after = p.foundDeployments(after)
+		after = p.removeFoundDeployments(after)
 	}
 	if p.hasOSDs() {
 		after = p.add(p.waitingForCeph(journal.PlannedStep{
@@ -68,7 +68,7 @@ func (p *storagePlan) stopped() error {
 	return p.purge(after)
 }
 
-// hasOSDs reports whether there are, or may be, OSDs.
+// hasOSDs reports whether the node has OSDs or may have some.
 func (p *storagePlan) hasOSDs() bool { return len(p.OSDs) > 0 || p.TreeUnread != "" }
 
 // add adds a step. Its id defaults to its Does.
@@ -81,8 +81,8 @@ func (p *storagePlan) add(step journal.PlannedStep) []string {
 	return []string{step.ID}
 }
 
-// undoes adds the step that undoes another.
-func (p *storagePlan) undoes(undone, does string, preflights []string, timeout time.Duration) {
+// addUndo adds the undo step for the step undone.
+func (p *storagePlan) addUndo(undone, does string, preflights []string, timeout time.Duration) {
 	if p.live {
 		p.undo = append(p.undo, journal.PlannedStep{
 			ID: does, Does: does, Undoes: undone, Preflights: preflights, Timeout: journal.Duration(timeout),
@@ -90,23 +90,24 @@ func (p *storagePlan) undoes(undone, does string, preflights []string, timeout t
 	}
 }
 
-// waitingForCeph lets a step wait for Ceph without limit.
+// waitingForCeph makes a step wait for Ceph without limit.
 func (p *storagePlan) waitingForCeph(step journal.PlannedStep) journal.PlannedStep {
-	step.MayWaitFor, step.MayAlsoWaitFor = CephAnswers, p.mayAlsoWaitFor(step.Preflights)
+	step.MayWaitFor, step.MayAlsoWaitFor = CephAnswers, p.waitForRecovery(step.Preflights)
 	return step
 }
 
-// mayAlsoWaitFor: an automatic purge also waits until Ceph has recovered, and blocks no other action. In a
-// manual purge these checks only warn, or wait for a person.
-func (p *storagePlan) mayAlsoWaitFor(preflights []string) []string {
+// waitForRecovery makes an automatic purge also wait until Ceph has recovered, without blocking other actions. In a
+// manual purge these checks only warn or wait for a person.
+func (p *storagePlan) waitForRecovery(preflights []string) []string {
 	if p.manual {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(preflights), func(name string) bool { return name != CephHealthy && name != OSDSafeToDestroy })
 }
 
-// entry removes the node from Rook's list. If Rook could not be read, it finds the entry first.
-func (p *storagePlan) entry(after []string) []string {
+// removeEntry adds the step that removes the node from Rook's list. If EKCO could not read Rook, a step that finds the
+// entry comes first.
+func (p *storagePlan) removeEntry(after []string) []string {
 	step := journal.PlannedStep{
 		Does: doesRemoveEntry, After: after, Preflights: guarded(nil),
 		Irreversible: !p.live, Timeout: journal.Duration(removeEntryTimeout),
@@ -115,12 +116,12 @@ func (p *storagePlan) entry(after []string) []string {
 		step.Preflights = guarded([]string{CephAnswers})
 		step = p.waitingForCeph(step)
 	}
-	p.undoes(doesRemoveEntry, doesRestoreEntry, nil, removeEntryTimeout)
+	p.addUndo(doesRemoveEntry, doesRestoreEntry, nil, removeEntryTimeout)
 	return p.add(step)
 }
 
-// deployments removes the OSDs' Deployments.
-func (p *storagePlan) deployments(after []string) (removed []string, err error) {
+// removeDeployments adds the steps that remove the OSDs' Deployments.
+func (p *storagePlan) removeDeployments(after []string) (removed []string, err error) {
 	for _, d := range p.Deployments {
 		input, err := json.Marshal(d)
 		if err != nil {
@@ -138,8 +139,8 @@ func (p *storagePlan) deployments(after []string) (removed []string, err error) 
 	return removed, nil
 }
 
-// found finds the facts that could not be captured because Ceph did not answer.
-func (p *storagePlan) found(after []string) []string {
+// findFacts adds the step that finds the facts that EKCO could not capture because Ceph did not answer.
+func (p *storagePlan) findFacts(after []string) []string {
 	if p.TreeUnread == "" {
 		return after
 	}
@@ -149,16 +150,16 @@ func (p *storagePlan) found(after []string) []string {
 	}))
 }
 
-// foundDeployments removes the Deployments that find-osds finds.
-func (p *storagePlan) foundDeployments(after []string) []string {
+// removeFoundDeployments adds the step that removes the Deployments that find-osds finds.
+func (p *storagePlan) removeFoundDeployments(after []string) []string {
 	return p.add(p.waitingForCeph(journal.PlannedStep{
 		Does: doesRemoveFound, After: after, Preflights: guarded([]string{CephAnswers}),
 		Irreversible: !p.live, Timeout: journal.Duration(removeFoundTimeout),
 	}))
 }
 
-// out marks the OSDs out, and gives Ceph the configured time to copy their data.
-func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
+// markOut adds the steps that mark the OSDs out and give Ceph the configured time to copy their data.
+func (p *storagePlan) markOut(after []string, checks ...string) ([]string, error) {
 	if !p.hasOSDs() {
 		return after, nil
 	}
@@ -166,7 +167,7 @@ func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 		Does: doesOutOSDs, After: after, Preflights: guarded([]string{CephAnswers}, checks...),
 		Irreversible: !p.live, Timeout: journal.Duration(changeCephTimeout),
 	}))
-	p.undoes(doesOutOSDs, doesInOSDs, []string{CephAnswers}, changeCephTimeout)
+	p.addUndo(doesOutOSDs, doesInOSDs, []string{CephAnswers}, changeCephTimeout)
 	if p.wait <= 0 {
 		return after, nil
 	}
@@ -180,7 +181,7 @@ func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 	})), nil
 }
 
-// purge removes the OSDs and then their host from Ceph.
+// purge adds the steps that remove the OSDs and then their host from Ceph.
 func (p *storagePlan) purge(after []string) error {
 	var purged []string
 	irreversibly := func(step journal.PlannedStep) []string {
@@ -200,20 +201,21 @@ func (p *storagePlan) purge(after []string) error {
 		purged = append(purged, irreversibly(journal.PlannedStep{Does: doesPurgeFoundOSDs, After: after, Preflights: checks})...)
 	}
 	if p.CrushHost != "" || p.TreeUnread != "" {
-		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: guarded([]string{CephAnswers}, p.recovered()...)})
+		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: guarded([]string{CephAnswers}, p.recoveryChecks()...)})
 	}
 	return nil
 }
 
-// recovered lists the checks before a host without OSDs is removed. A manual purge has already warned.
-func (p *storagePlan) recovered() []string {
+// recoveryChecks lists the checks before the removal of a host without OSDs. A manual purge needs none, because it has
+// already warned.
+func (p *storagePlan) recoveryChecks() []string {
 	if p.manual {
 		return nil
 	}
 	return []string{CephHealthy}
 }
 
-// reversibleFirst makes every irreversible step wait for all reversible ones.
+// reversibleFirst makes every irreversible step wait for all reversible steps.
 func reversibleFirst(steps []journal.PlannedStep) {
 	followed := make(map[string]bool)
 	irreversible := make(map[string]bool)

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The Does of the steps of storage, with which their ids begin.
+// These are the Does of the storage steps. The ids of the steps begin with them.
 const (
 	doesRemoveEntry      = "remove-storage-entry"
 	doesRemoveDeployment = "remove-osd-deployment"
@@ -19,12 +19,12 @@ const (
 	doesPurgeOSD         = "purge-osd"
 	doesPurgeFoundOSDs   = "purge-found-osds"
 	doesRemoveCrushHost  = "remove-crush-host"
-	// These undo others.
+	// These undo other steps.
 	doesInOSDs       = "in-osds"
 	doesRestoreEntry = "restore-storage-entry"
 )
 
-// The timeouts of these steps. One command to Ceph may take 16 s, see package ceph, and a step needs several.
+// These are the timeouts of the steps. One ceph command may take 16 s (see package ceph), and a step needs several.
 const (
 	removeEntryTimeout      = time.Minute
 	removeDeploymentTimeout = time.Minute
@@ -41,9 +41,9 @@ func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Pla
 		return journal.Plan{}, nil
 	}
 	plan := storagePlan{StorageFacts: facts.Storage, live: journal.PurgeInputOf(record.Request).Live, manual: record.Request.Manual, wait: p.Wait}
-	order := plan.lost
+	order := plan.planDead
 	if plan.live {
-		order = plan.stopped
+		order = plan.planLive
 	}
 	if err := order(); err != nil {
 		return journal.Plan{}, err
@@ -51,9 +51,9 @@ func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Pla
 	return journal.Plan{Steps: plan.steps, Undo: plan.undo}, nil
 }
 
-// gate: an automatic purge does not begin while Ceph does not answer, or while an OSD runs, which means that
-// the node lives. A manual one begins: its steps for Ceph wait, and these checks warn before anything is
-// removed.
+// gate lists the preflights before the first step. An automatic purge must not begin while Ceph does not answer, or
+// while an OSD of the node runs, because then the node is alive. A manual purge begins in any case: its Ceph steps
+// wait, and these checks warn before EKCO removes anything.
 func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 	switch {
 	case facts.StorageLeft != "":

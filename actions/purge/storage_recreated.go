@@ -8,11 +8,12 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
-// recreated returns the Deployments that Rook has recreated for the OSDs, as it does if one is deleted while
-// the node still exists. Without the OSD they would fail forever. A Deployment belongs to an OSD if it is bound
-// to the node and has the same id and UUID. If a UUID is unknown, the id counts, unless another OSD has it now.
-// Nothing belongs to the lost node once another node has its name, nor does an OSD that another machine has.
-func (p storagePart) recreated(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
+// recreatedDeployments returns the Deployments that Rook has recreated for the OSDs. Rook does so if a Deployment is
+// deleted while the node still exists. Without the OSD they would fail forever. A Deployment belongs to an OSD if it is
+// bound to the node and has the same id and UUID. If a UUID is unknown, the id is enough, unless another OSD has the id
+// now. If another node has the lost node's name, or another machine has the OSD, no Deployment belongs to the lost
+// node.
+func (p storagePart) recreatedDeployments(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
 	if view.absent || view.replaced() {
 		return nil, nil
 	}
@@ -22,7 +23,7 @@ func (p storagePart) recreated(ctx context.Context, view storageView, osds ...OS
 	}
 	var found []rook.OSDDeployment
 	for _, osd := range osds {
-		if view.elsewhere(osd.Ref) != "" {
+		if view.onOtherMachine(osd.Ref) != "" {
 			continue
 		}
 		for _, d := range deployments {
@@ -34,7 +35,7 @@ func (p storagePart) recreated(ctx context.Context, view storageView, osds ...OS
 	return found, nil
 }
 
-// sameOSD reports whether a Deployment's OSD, of the same id, is the captured one.
+// sameOSD reports whether a Deployment with the id of the captured OSD is for that OSD.
 func sameOSD(uuid string, osd OSDFacts, tree ceph.Tree) bool {
 	if uuid != "" && osd.UUID != "" {
 		return uuid == osd.UUID
@@ -43,9 +44,9 @@ func sameOSD(uuid string, osd OSDFacts, tree ceph.Tree) bool {
 	return !taken || !now.Exists || now.UUID == osd.UUID
 }
 
-// removeRecreated removes those Deployments. A failure does not stop the others.
+// removeRecreated removes the recreated Deployments. If one removal fails, it continues with the others.
 func (p storagePart) removeRecreated(ctx context.Context, view storageView, osds ...OSDFacts) error {
-	found, err := p.recreated(ctx, view, osds...)
+	found, err := p.recreatedDeployments(ctx, view, osds...)
 	if err != nil {
 		return err
 	}
@@ -56,9 +57,9 @@ func (p storagePart) removeRecreated(ctx context.Context, view storageView, osds
 	return errors.Join(failures...)
 }
 
-// remainsRecreated returns one of them as text, or "".
+// remainsRecreated returns a text that names a recreated Deployment, or "" if there is none.
 func (p storagePart) remainsRecreated(ctx context.Context, view storageView, osds ...OSDFacts) (string, error) {
-	found, err := p.recreated(ctx, view, osds...)
+	found, err := p.recreatedDeployments(ctx, view, osds...)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}

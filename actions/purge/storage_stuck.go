@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// isStuck reports whether Ceph can do no more about the loss of the node's OSDs, see [ceph.Stuck]. If that
-// is unknown, it returns false and why.
+// isStuck reports whether Ceph can do nothing more about the loss of the node's OSDs; see [ceph.Stuck]. If EKCO cannot
+// know that, it returns false and the reason.
 func isStuck(ctx context.Context, api ceph.API, record journal.ActionRecord) (stuck bool, why string) {
 	_, lost, err := lostStorage(record)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Traced is the result of a search for a node of which only the name is known.
+// Traced is the result of a search for a node of which EKCO knows only the name.
 type Traced struct {
 	journal.NodeTraced
-	// Places are the places that were searched. A place that could not be searched is among the doubts instead.
+	// Places lists the places that were searched. A place that could not be searched is in the doubts instead.
 	Places []string
-	// Names are names of other machines in these places, if nothing was found: one of them may have been meant.
+	// Names lists other machines in these places, if nothing was found. The person may have meant one of them.
 	Names []string
 }
 
-// Tracer searches for what is left of nodes that EKCO never saw. It is safe for concurrent use.
+// Tracer searches for remaining data of nodes that EKCO never saw. It is safe for concurrent use.
 type Tracer struct {
 	log   *slog.Logger
 	parts []tracingPart
@@ -30,11 +30,12 @@ type Tracer struct {
 
 // tracingPart is a part of a purge that can search for a node by its name.
 type tracingPart interface {
-	// trace searches with capture, so that it finds what a purge would remove. The facts have only the node.
+	// trace searches with the same code as capture, so that it finds exactly what a purge would remove. facts has only
+	// the node's name.
 	trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced
 }
 
-// NewTracer returns a tracer that searches where a purge of [New] with the same options would remove something.
+// NewTracer returns a tracer that searches all places from which a purge with the same options would remove something.
 func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	tracer := Tracer{log: log}
 	for _, part := range partsOf(api, options).ordered() {
@@ -45,7 +46,7 @@ func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	return tracer
 }
 
-// nodeName matches valid names of Nodes. Others are not searched for: some things have an empty name.
+// nodeName matches valid names of Nodes. EKCO does not search for other names, because some objects have an empty name.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 const (
@@ -53,8 +54,8 @@ const (
 	traceTimeout = time.Minute
 )
 
-// Trace searches all places in parallel for exactly this name, for at most a minute. It changes nothing. A
-// place that does not answer is no error, but a doubt. maintainRook is that of [journal.PurgeInput].
+// Trace searches all places in parallel for exactly this name, for at most one minute. It changes nothing. A place that
+// does not answer is a doubt, not an error. maintainRook has the meaning of [journal.PurgeInput.MaintainRook].
 func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Traced {
 	if len(name) > maxNodeName || !nodeName.MatchString(name) {
 		return Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"no Node can have this name"}}}
@@ -62,7 +63,7 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
 	uid := journal.TracedUID(name)
-	// With Force, an etcd member that cannot be identified is reported.
+	// Force makes the search report an etcd member that cannot be identified.
 	record := journal.ActionRecord{
 		Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject(name, uid),
 		Request: journal.ActionRequested{
@@ -87,7 +88,7 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	return all
 }
 
-// look reports a panic of the part as a place that could not be searched.
+// look calls the part's trace. It reports a panic as a place that could not be searched.
 func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
 	var failure error
 	defer func() {
@@ -99,8 +100,8 @@ func (t Tracer) look(ctx context.Context, part tracingPart, record journal.Actio
 	return part.trace(ctx, record, facts)
 }
 
-// NodeWasSeen is the preflight that warns of a purge of a node that EKCO never saw, with all that is known
-// about it. Only such a purge has it.
+// NodeWasSeen is the preflight that warns if EKCO never saw the node, and lists all that it found about the node. Only
+// the purge of such a node has it.
 const NodeWasSeen = "NodeWasSeen"
 
 type nodeWasSeen struct{}
@@ -111,7 +112,7 @@ func (nodeWasSeen) Check(_ context.Context, record journal.ActionRecord) actions
 	if err != nil {
 		return actions.Hold(err.Error())
 	}
-	found := append(facts.Storage.found(), facts.primaryFound()...)
+	found := append(facts.Storage.removable(), facts.removableOfPrimary()...)
 	if len(found) == 0 {
 		found = []string{"nothing that EKCO would remove"}
 	}

@@ -25,7 +25,7 @@ func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, fac
 		traced.Doubts = []string{facts.StorageLeft}
 		return traced
 	case facts.Storage == nil:
-		// Without Rook there is no place to look.
+		// Without Rook there is no place to search.
 		return traced
 	case facts.Storage.RookUnread == "":
 		traced.Places = []string{"Rook"}
@@ -33,16 +33,16 @@ func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, fac
 	if err == nil && facts.Storage != nil && facts.Storage.TreeUnread == "" {
 		traced.Places = append(traced.Places, "Ceph")
 	}
-	traced.Found = facts.Storage.found()
+	traced.Found = facts.Storage.removable()
 	traced.Doubts = append(traced.Doubts, facts.Storage.doubts()...)
 	if len(traced.Found)+len(traced.Doubts) == 0 {
-		traced.Names = p.hosts(ctx)
+		traced.Names = p.crushHosts(ctx)
 	}
 	return traced
 }
 
-// hosts returns the names in the CRUSH map, or none, as a help only.
-func (p storagePart) hosts(ctx context.Context) (names []string) {
+// crushHosts returns the host names in the CRUSH map. It returns none on an error, because they are only a help.
+func (p storagePart) crushHosts(ctx context.Context) (names []string) {
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
 		return nil
@@ -53,8 +53,8 @@ func (p storagePart) hosts(ctx context.Context) (names []string) {
 	return names
 }
 
-// found returns what a purge would remove.
-func (f *StorageFacts) found() (found []string) {
+// removable lists what a purge would remove.
+func (f *StorageFacts) removable() (found []string) {
 	if f == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (f *StorageFacts) found() (found []string) {
 	return found
 }
 
-// doubts returns what is unknown, and what a purge would leave.
+// doubts lists what EKCO does not know, and what a purge would not remove.
 func (f *StorageFacts) doubts() (doubts []string) {
 	if f == nil {
 		return nil
@@ -111,15 +111,16 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 	case facts.Etcd != nil:
 		traced.Places = append(traced.Places, "etcd")
 	}
-	traced.Found = facts.primaryFound()
+	traced.Found = facts.removableOfPrimary()
 	if len(traced.Found)+len(traced.Doubts) == 0 {
-		traced.Names = p.primaries(ctx)
+		traced.Names = p.primaryNames(ctx)
 	}
 	return traced
 }
 
-// primaries returns the names that etcd and kubeadm have, or none, as a help only.
-func (p primaryPart) primaries(ctx context.Context) []string {
+// primaryNames returns the node names that etcd and kubeadm know. It returns none on an error, because they are only a
+// help.
+func (p primaryPart) primaryNames(ctx context.Context) []string {
 	plane, err := p.look(ctx, &Facts{})
 	if err != nil {
 		return nil
@@ -141,9 +142,9 @@ func (p primaryPart) primaries(ctx context.Context) []string {
 	return names
 }
 
-// primaryFound returns what a purge would remove from the control plane. A remaining pod of an API server does
-// not count: Kubernetes removes it.
-func (f Facts) primaryFound() (found []string) {
+// removableOfPrimary lists what a purge would remove from the control plane. It ignores a remaining pod of an API
+// server, because Kubernetes removes the pod.
+func (f Facts) removableOfPrimary() (found []string) {
 	if f.Etcd != nil && f.Etcd.Member != nil {
 		found = append(found, "etcd member "+f.Etcd.Member.String())
 	}

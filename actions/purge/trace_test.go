@@ -104,7 +104,7 @@ func TestOnlyWhatThereIsIsAPlaceToLook(t *testing.T) {
 			func(*whole) {},
 			purge.Traced{
 				Places:     []string{"Rook", "Ceph"},
-				NodeTraced: journal.NodeTraced{Doubts: []string{"etcd was not asked: no primary is known"}},
+				NodeTraced: journal.NodeTraced{Doubts: []string{"etcd was not asked: kubeadm did not create this cluster, so EKCO knows no address of etcd"}},
 			},
 		},
 		"no kubeadm-config": {

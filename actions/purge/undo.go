@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
-// inOSDs undoes out-osds: it marks in again what was in when it was captured, with its former weight.
+// inOSDs undoes out-osds: it marks the OSDs that were in at the time of capture as in again, with their former weight.
 type inOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -47,8 +47,8 @@ func (s inOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 	return nil, errors.Join(failures...)
 }
 
-// find returns the captured OSDs that were in and are out, even if another machine has them now: this purge
-// marked them out.
+// find returns the captured OSDs that were in and are out now. It includes OSDs that another machine has now, because
+// this purge marked them out.
 func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDFacts, err error) {
 	_, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.absent {
@@ -56,7 +56,7 @@ func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDF
 	}
 	tree, err := s.Ceph.Tree(ctx)
 	switch {
-	case err != nil && storagePart(s).gone(ctx):
+	case err != nil && storagePart(s).isRookGone(ctx):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the CRUSH tree: %w", err)
@@ -71,8 +71,8 @@ func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDF
 	return osds, nil
 }
 
-// restoreEntry undoes remove-storage-entry: it adds the removed entry to the list again. Then Rook recreates
-// the Deployments of the OSDs.
+// restoreEntry undoes remove-storage-entry: it adds the removed entry to the list again. Rook then recreates the
+// Deployments of the OSDs.
 type restoreEntry storagePart
 
 // Prove implements [actions.Step].
@@ -82,7 +82,7 @@ func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (acti
 	case err != nil:
 		return actions.Proof{}, err
 	case kept != "":
-		return actions.Proof{Done: true, Outputs: left("the node's entry in the CephCluster was not restored: " + kept)}, nil
+		return actions.Proof{Done: true, Outputs: leftOutput("the node's entry in the CephCluster was not restored: " + kept)}, nil
 	case entry == nil:
 		return actions.Proof{Done: true}, nil
 	}
@@ -98,11 +98,11 @@ func (s restoreEntry) Do(ctx context.Context, step actions.StepContext) (json.Ra
 	return nil, s.Rook.AddStorageNode(ctx, *entry)
 }
 
-// find returns the entry to restore, nil if there is none; kept is why one is not restored.
+// find returns the entry to restore, or nil. kept is the reason if an entry is not restored.
 func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.Entry == nil || captured.Entry.Name == "" {
-		return nil, "", err // a node that was not listed is not added: EKCO adds nodes that stay
+		return nil, "", err // EKCO adds only nodes that were listed
 	}
 	var removal struct {
 		Left     string          `json:"left"`

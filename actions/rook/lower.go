@@ -14,26 +14,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// carriedTimeout is the timeout of one check whether Ceph has the requested number.
+// carriedTimeout limits one check of whether Ceph has the requested number.
 const carriedTimeout = 30 * time.Second
 
-// lower is the action that lowers one number. It ends when Ceph has the new number, and only then may another
-// number be lowered.
+// lower returns the action that lowers one number. The action ends only when Ceph has the new number, and no other
+// number may be lowered before that.
 func (p Parts) lower() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
 		Plan: actions.PlanOf(planLower),
 		Steps: map[string]actions.StepDef{
 			journal.StepChangeRook:  {Step: p.step()},
-			journal.StepRookCarried: {Step: actions.WithFacts(carried{p}), Interruptible: true}, // a cancel need not wait for Rook
+			journal.StepRookCarried: {Step: actions.WithFacts(awaitCarried{p}), Interruptible: true}, // a cancel need not wait for Rook
 			journal.StepLowerPools:  {Step: actions.WithFacts(lowerPools{p})},
 		},
 		Preflights: p.lowerPreflights(),
 	}
 }
 
-// lowers reports whether a number must be less than it was.
-func lowers(change journal.RookChange) bool {
+// isLowering reports whether the change lowers a number.
+func isLowering(change journal.RookChange) bool {
 	for _, number := range change.Numbers {
 		if number.To < number.From {
 			return true
@@ -44,7 +44,7 @@ func lowers(change journal.RookChange) bool {
 
 // planLower uses only the request.
 func planLower(_ context.Context, record journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
-	if len(change.Numbers) != 1 || !lowers(change) || len(change.Gone) == 0 {
+	if len(change.Numbers) != 1 || !isLowering(change) || len(change.Gone) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: want one number that is lowered and at least one lost host, got %s and %d hosts",
 			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
 	}
@@ -67,29 +67,29 @@ func planLower(_ context.Context, record journal.ActionRecord, change journal.Ro
 	return journal.Plan{Steps: []journal.PlannedStep{ask, then}}, nil
 }
 
-// carried changes nothing: its preflight does the waiting.
-type carried struct{ parts Parts }
+// awaitCarried changes nothing: its preflight waits for Rook.
+type awaitCarried struct{ parts Parts }
 
 // Do implements [actions.StepOf].
-func (carried) Do(context.Context, actions.StepContext, journal.RookChange) (json.RawMessage, error) {
+func (awaitCarried) Do(context.Context, actions.StepContext, journal.RookChange) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// Prove implements [actions.Step].
-func (s carried) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
-	missing, err := s.parts.uncarried(ctx, step.Action.Subject, change)
+// Prove implements [actions.StepOf].
+func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
+	missing, err := s.parts.poolNotLowered(ctx, step.Action.Subject, change)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// lowerPools sets the size of the number's pools in Ceph.
+// lowerPools sets the size of the pools in Ceph.
 type lowerPools struct{ parts Parts }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (s lowerPools) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
-	return carried(s).Prove(ctx, step, change)
+	return awaitCarried(s).Prove(ctx, step, change)
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (s lowerPools) Do(ctx context.Context, step actions.StepContext, _ journal.RookChange) (json.RawMessage, error) {
 	asked, err := loweringOf(step.Action)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s lowerPools) Do(ctx context.Context, step actions.StepContext, _ journal.
 	return nil, nil
 }
 
-// uncarried names a pool that still has more copies than requested, or returns "".
-func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
+// poolNotLowered names a pool that still has more copies than requested, or returns "".
+func (p Parts) poolNotLowered(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
 	pools, err := p.Ceph.Pools(ctx)
 	if err != nil {
 		return "", err
@@ -132,14 +132,14 @@ func poolsOf(pools []ceph.Pool, of journal.Subject, names journal.RookNames, pla
 	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !names.Make(of, place, pool.Name) })
 }
 
-// lowering is the requested lowering of one number.
+// lowering is a request to lower one number.
 type lowering struct {
 	journal.RookChange
 	place    string
 	from, to int
 }
 
-// pool is the pool of Ceph that is lowered by command, "" if a custom resource has the number.
+// pool returns the Ceph pool that is lowered by command, or "" if a custom resource has the number.
 func (l lowering) pool() string {
 	pool, _, _ := journal.PoolNumber(l.place)
 	return pool

@@ -19,24 +19,24 @@ import (
 
 // The preflights of lowering.
 const (
-	// StorageHostsGone: the hosts are gone for good, and there are no more hosts than copies to keep.
+	// StorageHostsGone requires that the hosts are gone for good, and that there are no more hosts than copies to keep.
 	StorageHostsGone = "StorageHostsGone"
-	// PoolOnHosts: the pools keep whole copies, each on another host, and no more than planned for.
+	// PoolOnHosts requires that the pools keep whole copies, each on another host, and not more than planned.
 	PoolOnHosts = "PoolOnHosts"
-	// CephWithoutTrouble: Ceph has no problems except OSDs that are down and missing copies.
+	// CephWithoutTrouble requires that Ceph has no problems except OSDs that are down and missing copies.
 	CephWithoutTrouble = "CephWithoutTrouble"
-	// CopiesComplete: every placement group is settled with as many complete copies as will be kept.
+	// CopiesComplete requires that every placement group is settled and has as many complete copies as will be kept.
 	CopiesComplete = "CopiesComplete"
-	// RookCarried: Rook's operator has set the requested number.
+	// RookCarried requires that Rook's operator has set the requested number.
 	RookCarried = "RookCarried"
 )
 
-// safelyLowered are the preflights of any lowering.
+// safelyLowered lists the preflights of every lowering.
 func safelyLowered() []string {
 	return []string{StorageHostsGone, PoolOnHosts, CephWithoutTrouble, CopiesComplete}
 }
 
-// completeFor is how long the copies must be complete: the mgr's report of placement groups is some seconds
+// completeFor is how long the copies must be complete, because the mgr's report about placement groups is some seconds
 // old.
 const completeFor = 10 * time.Second
 
@@ -46,7 +46,7 @@ func (p Parts) lowerPreflights() map[string]actions.Preflight {
 	return checks
 }
 
-// loweringChecks are the checks for any lowering, by Rook or by command.
+// loweringChecks returns the checks for every lowering, by Rook or by command.
 func (p Parts) loweringChecks() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{}
 	for name, check := range map[string]func(context.Context, journal.ActionRecord, lowering) actions.Verdict{
@@ -64,7 +64,8 @@ func (p Parts) loweringChecks() map[string]actions.Preflight {
 	return checks
 }
 
-// hostsGone: a host that is only down is still in the CRUSH map, and one whose Node exists may come back.
+// hostsGone checks that no host can return: a host that is only down is still in the CRUSH map, and a host with a Node
+// may return.
 func (p Parts) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, ask
 	if err != nil {
 		return actions.Hold("cannot tell where its pools keep copies: " + err.Error()).About("pools unread")
 	}
-	pools := numbered(all, record.Subject, asked.Names, asked.place)
+	pools := affectedPools(all, record.Subject, asked.Names, asked.place)
 	if len(pools) == 0 {
 		return actions.Hold("Ceph has no pool with the name that Rook gives to one of " + journal.RookNumberName(asked.place) +
 			", so EKCO cannot tell where its copies are; if it was renamed, lower it by hand").About("no pool")
@@ -120,9 +121,9 @@ func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, ask
 	return actions.Pass()
 }
 
-// withoutTrouble: OSDs that are down and missing copies are the reason to lower, and another preflight checks
-// that the remaining copies are complete. Unknown problems count: a full OSD, an object that is not found, a
-// copy that differs, a flag that stops recovery.
+// withoutTrouble ignores OSDs that are down and missing copies, because they are the reason to lower. Another preflight
+// checks that the remaining copies are complete. It does not ignore unknown problems, such as a full OSD, a missing
+// object, a copy that differs, or a flag that stops recovery.
 func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	health, err := p.Ceph.Health(ctx)
 	switch {
@@ -133,7 +134,7 @@ func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked
 	}
 	var troubles, codes []string
 	for _, check := range health.Checks {
-		if check.Harmless() || check.Severity != ceph.HealthErr && (check.Down() || check.Code == "PG_DEGRADED") || asked.pool() != "" && unserved[check.Code] {
+		if check.Harmless() || check.Severity != ceph.HealthErr && (check.Down() || check.Code == "PG_DEGRADED") || asked.pool() != "" && codesUnserved[check.Code] {
 			continue
 		}
 		troubles = append(troubles, fmt.Sprintf("%s (%s)", check.Message, check.Code))
@@ -146,9 +147,9 @@ func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked
 	return actions.Hold(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(troubles, "; "))).About(strings.Join(codes, " "))
 }
 
-// unserved are the codes of Ceph while it does not serve the mgr's pool, because that wants more copies than
-// there are hosts: that is why it must be lowered. Another preflight checks that all other pools are served.
-var unserved = map[string]bool{"PG_AVAILABILITY": true, "SLOW_OPS": true, "MGR_MODULE_ERROR": true}
+// codesUnserved has the codes that Ceph reports while it does not serve the mgr's pool because that pool requires more
+// copies than there are hosts. The lowering repairs this. Another preflight checks that Ceph serves all other pools.
+var codesUnserved = map[string]bool{"PG_AVAILABILITY": true, "SLOW_OPS": true, "MGR_MODULE_ERROR": true}
 
 func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	var tree ceph.Tree
@@ -170,11 +171,10 @@ func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked
 	return actions.PassBecause(are).About("complete").OnceLasting(completeFor, are)
 }
 
-// rookCarried waits for Rook's operator without limit. If Ceph does not have the pools, there is nothing to
-// wait for.
+// rookCarried waits for Rook's operator without limit. If Ceph does not have the pools, it does not wait.
 func (p Parts) rookCarried(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	if record.Request.DryRun {
-		return actions.Pass() // a dry run asks Rook for nothing
+		return actions.Pass() // a dry run does not change Rook's objects
 	}
 	live, err := p.Rook.ReadResource(ctx, record.Subject)
 	if err != nil {
@@ -186,7 +186,7 @@ func (p Parts) rookCarried(ctx context.Context, record journal.ActionRecord, ask
 	if asked.ByCommand {
 		return actions.Pass() // EKCO sets it itself
 	}
-	missing, err := p.uncarried(ctx, record.Subject, asked.RookChange)
+	missing, err := p.poolNotLowered(ctx, record.Subject, asked.RookChange)
 	switch {
 	case err != nil:
 		return actions.Hold("cannot tell whether Ceph has what Rook was asked for: " + err.Error()).About("pools unread")

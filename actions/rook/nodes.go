@@ -14,7 +14,7 @@ import (
 
 type nodesReady struct{ nodes Nodes }
 
-// check: If a node has changed, nothing is added: a new action follows for the
+// check abandons the action if a node has changed. Then the action adds no node, and EKCO requests a new action for the
 // others.
 func (p nodesReady) check(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	listed, err := p.nodes.ListNodes(ctx)
@@ -30,15 +30,15 @@ func (p nodesReady) check(ctx context.Context, _ journal.ActionRecord, change jo
 		if !there {
 			return actions.Abandon("node " + asked.Name + " is gone").About("node gone")
 		}
-		if verdict := asIt(asked, node, change.Label); verdict.Kind != actions.VerdictPass {
+		if verdict := compareWithEntry(asked, node, change.Label); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}
 	return actions.Pass()
 }
 
-// asIt compares a node with its planned entry.
-func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict {
+// compareWithEntry compares a node with its planned entry.
+func compareWithEntry(asked journal.RookNode, node kube.Node, label string) actions.Verdict {
 	key, value, _ := strings.Cut(label, "=")
 	has, labelled := node.Facts.Labels[key]
 	switch {
@@ -46,7 +46,7 @@ func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict 
 		return actions.Abandon("another node has the name " + asked.Name + " now").About("node replaced")
 	case node.Facts.Hostname != asked.Hostname && node.Facts.Hostname != "":
 		return actions.Abandon("node " + asked.Name + " has the hostname " + node.Facts.Hostname + " now, not " + asked.Hostname).About("node renamed")
-	case asked.Occupied: // it is listed for its OSDs
+	case asked.Occupied: // it is in the list because of its OSDs
 	case !node.Facts.Ready():
 		return actions.Abandon("node " + asked.Name + " is no longer ready").About("node unready")
 	case label != "" && (!labelled || has != value):
@@ -60,7 +60,7 @@ type hostsListed struct {
 	object.Object[journal.RookFacts]
 }
 
-// check: If Rook already uses a list, the change leaves out no host.
+// check passes if Rook already uses a list, because the change then cannot omit a host.
 func (p hostsListed) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	live, err := p.Read(ctx, record.Subject)
 	switch {

@@ -13,12 +13,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CephPoolsUnchanged is the preflight that it is the same Ceph, and that no other client has set the numbers of
-// the pool.
+// CephPoolsUnchanged requires that it is the same Ceph cluster, and that no other client has set the numbers of the
+// pool.
 const CephPoolsUnchanged = "CephPoolsUnchanged"
 
-// singleCopies is the option of the monitors that allows pools with a single copy. Ceph has it from version 16
-// on.
+// singleCopies is the monitors' option that allows pools with a single copy. Ceph has it since version 16.
 const (
 	singleCopies      = "mon_allow_pool_size_one"
 	singleCopiesSince = 16
@@ -30,35 +29,35 @@ const cephTimeout = 30 * time.Second
 // poolsPlan is the facts of [journal.ActionSetCephPools].
 type poolsPlan struct {
 	journal.RookChange
-	// Sure is set if Ceph requires confirmation of a single copy.
+	// Sure is true if Ceph requires a confirmation for a single copy.
 	Sure bool `json:"sure,omitempty"`
-	// Option is the option's former value; nil if it need not be changed.
+	// Option is the former value of the option; nil if the option need not be changed.
 	Option *ceph.Option `json:"option,omitempty"`
 }
 
-// stepAllowOnce is the name of [journal.StepNoteOption] in old plans: it set the option during the whole
-// action. Now each number sets it itself; the undo is the same.
+// stepAllowOnce is the name of [journal.StepNoteOption] in old plans. In these, the step set the option for the whole
+// action. Now each step that sets a number sets the option itself. The undo step is the same.
 const stepAllowOnce = "allow-single-copy"
 
-// setPools is the action that sets numbers of one of Ceph's pools by command, one after the other.
+// setPools returns the action that sets numbers of one Ceph pool by command, one after the other.
 func (p Parts) setPools() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
-		// Only this record has the option's former value, so a mirror without space keeps it.
+		// Only this record has the former value of the option, so the mirror must not leave it out first.
 		Expendable: false,
 		Plan:       actions.PlanOf(p.planPools),
 		Steps: map[string]actions.StepDef{
 			journal.StepSetPoolNumber: {Step: setNumber{p}, MustFinish: setNumber{p}.mustFinish, CleanUp: setNumber{p}.cleanUp},
-			journal.StepNoteOption:    {Step: noteOption{}, MustFinish: noteOption{}.mustFinish},
-			stepAllowOnce:             {Step: noteOption{}, MustFinish: noteOption{}.mustFinish},
-			journal.StepPutOptionBack: {Step: putBack{p}},
+			journal.StepNoteOption:    {Step: recordOption{}, MustFinish: recordOption{}.mustFinish},
+			stepAllowOnce:             {Step: recordOption{}, MustFinish: recordOption{}.mustFinish},
+			journal.StepPutOptionBack: {Step: undoOption{p}},
 		},
 		Preflights: p.poolPreflights(),
 	}
 }
 
-// poolPreflights are the preflights for numbers of pools. A lowering has the usual checks, except that hosts
-// need not be gone: Ceph itself creates the mgr's pool, with more copies than there may be hosts.
+// poolPreflights returns the preflights for numbers of pools. A lowering has the usual checks, except that hosts need
+// not be gone: Ceph itself creates the mgr's pool, perhaps with more copies than there are hosts.
 func (p Parts) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
 		CephPoolsUnchanged: actions.CheckOf(poolsUnchanged{p}.check), StorageHostsThere: actions.CheckOf(hostsThere{p.Ceph}.check),
@@ -71,7 +70,7 @@ func (p Parts) poolPreflights() map[string]actions.Preflight {
 	return checks
 }
 
-// planPools sets the number of copies first: Ceph then sets min_size too.
+// planPools sets the number of copies first, because Ceph then also sets min_size.
 func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	captured := poolsPlan{RookChange: change}
 	if err := p.captureOption(ctx, &captured); err != nil {
@@ -89,7 +88,7 @@ func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change jou
 		return journal.Plan{}, errors.New("plan to set a pool of Ceph: the request has no change")
 	}
 	if captured.Option != nil {
-		plan = notingOption(plan, change)
+		plan = withOptionRecord(plan, change)
 	}
 	for i := 1; i < len(plan.Steps); i++ {
 		plan.Steps[i].After = []string{plan.Steps[i-1].ID}
@@ -113,13 +112,13 @@ func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
 			step.Preflights = append(step.Preflights, safelyLowered()...)
 		}
 	}
-	if neededOf(id, change.Numbers[id]) > 1 {
+	if neededCopies(id, change.Numbers[id]) > 1 {
 		step.Preflights = append(step.Preflights, CopiesServe)
 	}
 	return step
 }
 
-// places returns the places of the numbers in the order in which they are set.
+// places returns the places of the numbers, in the order of the steps.
 func places(change journal.RookChange) []string {
 	order := []string{journal.PoolSize, journal.PoolMinSize, journal.PoolPGNumMin}
 	return slices.SortedFunc(maps.Keys(change.Numbers), func(a, b string) int {
@@ -129,10 +128,10 @@ func places(change journal.RookChange) []string {
 	})
 }
 
-// captureOption captures what a change to a single copy needs: nothing before Ceph 16, and then the option,
-// which Rook often sets itself.
+// captureOption captures the option that a change to a single copy needs. Before Ceph 16 there is no option. Rook often
+// sets the option itself.
 func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
-	if !toOne(captured.RookChange) {
+	if !isSingleCopy(captured.RookChange) {
 		return nil
 	}
 	version, err := p.Ceph.Version(ctx)
@@ -149,8 +148,8 @@ func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
 	return err
 }
 
-// toOne reports whether a pool gets a single copy.
-func toOne(change journal.RookChange) bool {
+// isSingleCopy reports whether a pool gets a single copy.
+func isSingleCopy(change journal.RookChange) bool {
 	for place, number := range change.Numbers {
 		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && number.To == 1 {
 			return true
@@ -174,8 +173,8 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 
 type poolsUnchanged struct{ parts Parts }
 
-// check: Ceph sets min_size with size, so once EKCO has set a number, a changed
-// min_size does not mean another client.
+// check takes into account that Ceph sets min_size together with size. So after EKCO has set a number, a changed
+// min_size does not prove that another client set it.
 func (p poolsUnchanged) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	tree, err := p.parts.Ceph.Tree(ctx)
 	switch {
@@ -191,7 +190,7 @@ func (p poolsUnchanged) check(ctx context.Context, record journal.ActionRecord, 
 	if err != nil {
 		return actions.Hold("cannot read the pools: " + err.Error()).About("unread")
 	}
-	if begun(record) {
+	if mayHaveBegun(record) {
 		change = sizeOf(change)
 	}
 	if moved := change.Moved(live); moved != "" {
@@ -200,8 +199,8 @@ func (p poolsUnchanged) check(ctx context.Context, record journal.ActionRecord, 
 	return actions.Pass()
 }
 
-// begun reports whether the action may have set a number.
-func begun(record journal.ActionRecord) bool {
+// mayHaveBegun reports whether the action may have set a number.
+func mayHaveBegun(record journal.ActionRecord) bool {
 	for id, step := range record.Steps {
 		if _, _, number := journal.PoolNumber(id); number && !step.StartedAt.IsZero() {
 			return true
@@ -210,7 +209,7 @@ func begun(record journal.ActionRecord) bool {
 	return false
 }
 
-// sizeOf returns the change without the numbers that Ceph sets together with another.
+// sizeOf returns the change without the numbers that Ceph sets itself together with another number.
 func sizeOf(change journal.RookChange) journal.RookChange {
 	change.Numbers = maps.Clone(change.Numbers)
 	maps.DeleteFunc(change.Numbers, func(place string, _ journal.RookNumber) bool {

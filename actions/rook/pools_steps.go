@@ -9,12 +9,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// setNumber sets one number of a pool; the step's id is its place. If that needs the option for single copies,
-// the option is on only during the change; see [single].
+// setNumber sets one number of a pool; the step's id is the place of the number. If the change needs the option for
+// single copies, the option is on only during the change; see [singleCopy].
 type setNumber struct{ parts Parts }
 
-// Prove implements [actions.Step]. While the option must be restored, a Ceph that does not answer makes the
-// step wait and costs no attempts.
+// Prove implements [actions.Step]. If the option must be restored and Ceph does not answer, the step waits, which does
+// not count as a failed attempt.
 func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	number, err := s.read(step)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// Do implements [actions.Step]. It does not set a size that the pool already has: Ceph would reset min_size
-// too.
+// Do implements [actions.Step]. It does not set a size that the pool already has, because Ceph would also reset
+// min_size.
 func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	number, err := s.read(step)
 	if err != nil {
@@ -51,12 +51,12 @@ func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	}
 	defer s.parts.Changed()
 	if number.lifts() {
-		return single{s, step, number}.set(ctx, set)
+		return singleCopy{s, step, number}.set(ctx, set)
 	}
 	return nil, set()
 }
 
-// poolNumber is what a step sets.
+// poolNumber is the number that a step sets.
 type poolNumber struct {
 	poolsPlan
 	journal.RookNumber
@@ -77,12 +77,12 @@ func (s setNumber) read(step actions.StepContext) (number poolNumber, err error)
 	return number, nil
 }
 
-// lacks returns how the number differs, or "".
+// lacks returns a reason if the number differs, or "".
 func (s setNumber) lacks(ctx context.Context, number poolNumber) (string, error) {
 	live, err := livePools(ctx, s.parts.Ceph)
 	return journal.RookChange{Numbers: map[string]journal.RookNumber{number.place: number.RookNumber}}.Lacks(live), err
 }
 
-// sure reports whether Ceph requires confirmation, and lifts whether the option is needed.
+// sure reports whether Ceph requires a confirmation; lifts reports whether the option is needed.
 func (n poolNumber) sure() bool  { return n.Sure && n.setting == journal.PoolSize && n.To == 1 }
 func (n poolNumber) lifts() bool { return n.Option != nil && n.sure() }

@@ -12,21 +12,21 @@ import (
 
 // The preflights.
 const (
-	// RookUnchanged: the object is the planned one, and no other client has set what must be changed.
+	// RookUnchanged requires that the object is the planned one, and that no other client has set the values to change.
 	RookUnchanged = "RookUnchanged"
-	// StorageNodesReady: the nodes to list exist and are ready.
+	// StorageNodesReady requires that the nodes to add to the list exist and are ready.
 	StorageNodesReady = "StorageNodesReady"
-	// StorageHostsListed: a list that replaces all nodes names every host with OSDs.
+	// StorageHostsListed requires that a list that replaces "all nodes" names every host with OSDs.
 	StorageHostsListed = "StorageHostsListed"
-	// StorageHostsThere: as many hosts have OSDs that are up and in as the change needs.
+	// StorageHostsThere requires that enough hosts for the change have OSDs that are up and in.
 	StorageHostsThere = "StorageHostsThere"
-	// RoomForCopies: Ceph has space for the copies, and does not already keep more than Rook would be asked
-	// for.
+	// RoomForCopies requires that Ceph has space for the copies, and does not already keep more copies than the change
+	// requests.
 	RoomForCopies = "RoomForCopies"
 )
 
-// needs returns the preflights of a change.
-func needs(of journal.Subject, change journal.RookChange) []string {
+// preflightsFor returns the preflights of a change.
+func preflightsFor(of journal.Subject, change journal.RookChange) []string {
 	names := []string{RookUnchanged}
 	for _, need := range []struct {
 		so   bool
@@ -35,7 +35,7 @@ func needs(of journal.Subject, change journal.RookChange) []string {
 		{len(change.Nodes) > 0, StorageNodesReady},
 		{change.Whole, StorageHostsListed},
 		{change.Hosts > 0, StorageHostsThere},
-		{journal.HasRookPools(of) && raises(change), RoomForCopies},
+		{journal.HasRookPools(of) && isRaising(change), RoomForCopies},
 		{journal.HasRookPools(of) && needed(change) > 1, CopiesServe},
 	} {
 		if need.so {
@@ -45,8 +45,8 @@ func needs(of journal.Subject, change journal.RookChange) []string {
 	return names
 }
 
-// raises reports whether a number must be more than it was.
-func raises(change journal.RookChange) bool {
+// isRaising reports whether the change raises a number.
+func isRaising(change journal.RookChange) bool {
 	for _, number := range change.Numbers {
 		if number.To > number.From {
 			return true
@@ -86,8 +86,8 @@ func (p unchanged) check(ctx context.Context, record journal.ActionRecord, chang
 
 type hostsThere struct{ ceph Ceph }
 
-// check: An OSD is often lost for a moment only; a longer loss is observed, and
-// ends the action.
+// check holds at first, because OSDs often return soon. If the loss lasts, an observer reports it, and EKCO ends the
+// action.
 func (p hostsThere) check(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	tree, err := p.ceph.Tree(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package rook changes Rook's custom resources: which nodes Ceph may use, how many copies it keeps, and how
-// many daemons it has. Each action is one patch of one object, which is applied as a whole or not at all.
+// Package rook changes Rook's custom resources: the nodes that Ceph may use, the number of copies, and the number of
+// daemons. Each action makes one patch of one object, so that the patch is applied completely or not at all.
 package rook
 
 import (
@@ -17,12 +17,12 @@ import (
 
 const changeTimeout = 30 * time.Second
 
-// Nodes lists the nodes, live, with the configured label.
+// Nodes lists the nodes with the configured label, without a cache.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Ceph is what the actions use of Ceph, live.
+// Ceph reads and changes Ceph without a cache.
 type Ceph interface {
 	Tree(ctx context.Context) (ceph.Tree, error)
 	Pools(ctx context.Context) ([]ceph.Pool, error)
@@ -33,17 +33,17 @@ type Ceph interface {
 	ceph.Settings
 }
 
-// Parts are what the actions need. All fields must be set.
+// Parts has the dependencies of the actions. All fields must be set.
 type Parts struct {
 	Rook  rook.Resources
 	Ceph  Ceph
 	Nodes Nodes
-	// IsShort reports whether a code of Ceph's health check means low space, or none.
+	// IsShort reports whether a code of Ceph's health check means that space is low or used up.
 	IsShort func(code string) bool
 	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers again. A missing
-	// CephCluster is not enough: it may come back, and its Ceph with it.
+	// CephCluster is not enough, because it may be created again with its Ceph.
 	Removed func(ctx context.Context) bool
-	// Changed is called after a change, to trigger a recheck.
+	// Changed is called after a change, to trigger a new read.
 	Changed func()
 }
 
@@ -58,7 +58,7 @@ func New(parts Parts) []actions.Definition {
 	}
 }
 
-// change is an action that makes a [journal.RookChange].
+// change returns an action that makes a [journal.RookChange].
 func (p Parts) change(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
@@ -74,7 +74,7 @@ func plan(_ context.Context, record journal.ActionRecord, change journal.RookCha
 		return journal.Plan{}, fmt.Errorf("plan to change %s %s: the request has no change", record.Subject.Kind, record.Subject.Name)
 	}
 	return journal.Plan{Steps: []journal.PlannedStep{{
-		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: needs(record.Subject, change),
+		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: preflightsFor(record.Subject, change),
 		Timeout: journal.Duration(changeTimeout), Domains: []string{journal.DomainStorage},
 	}}}, nil
 }
@@ -85,7 +85,7 @@ func (p Parts) object() object.Object[journal.RookFacts] {
 	}
 }
 
-// step is a single patch.
+// step returns the step, which makes a single patch.
 func (p Parts) step() actions.Step {
 	return actions.WithFacts(object.Set[journal.RookChange, journal.RookFacts]{
 		Object: p.object(), Changed: p.Changed, Apply: p.Rook.ChangeResource,

@@ -297,7 +297,7 @@ func TestAHostIsNamedByWhatIsListedAlreadyAndWithoutItsDots(t *testing.T) {
 }
 
 func TestANodeThatDoesNotSayItsHostnameIsListedByItsName(t *testing.T) {
-	if got := asIt(journal.RookNode{Name: "a", UID: "1", Hostname: "a", Occupied: true}, kube.Node{Name: "a", UID: "1"}, ""); got.Kind != actions.VerdictPass {
+	if got := compareWithEntry(journal.RookNode{Name: "a", UID: "1", Hostname: "a", Occupied: true}, kube.Node{Name: "a", UID: "1"}, ""); got.Kind != actions.VerdictPass {
 		t.Errorf("it says %+v", got)
 	}
 }

@@ -24,7 +24,7 @@ type view struct {
 	room   ceph.Room
 }
 
-// look reads everything in parallel, so that equal queries share one answer.
+// look reads everything in parallel, so that equal reads share one answer.
 func (p room) look(ctx context.Context) (v view, err error) {
 	var errs [4]error
 	parallel.Run(
@@ -46,7 +46,7 @@ func (p room) check(ctx context.Context, record journal.ActionRecord, change jou
 	if err != nil {
 		return actions.Hold("cannot tell whether more copies have enough space: " + err.Error()).About("room unread")
 	}
-	copies, verdict := raised(record.Subject, change, now.pools)
+	copies, verdict := futureCopies(record.Subject, change, now.pools)
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
@@ -59,8 +59,8 @@ func (p room) check(ctx context.Context, record journal.ActionRecord, change jou
 	return actions.Pass()
 }
 
-// raised returns how many copies Ceph would keep of its pools, by their names.
-func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (map[string]int, actions.Verdict) {
+// futureCopies returns the future number of copies for each pool, by name.
+func futureCopies(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (map[string]int, actions.Verdict) {
 	copies := map[string]int{}
 	for place, number := range change.Numbers {
 		if pool, setting, is := journal.PoolNumber(place); is && setting == journal.PoolSize {
@@ -79,7 +79,7 @@ func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (m
 	return copies, actions.Pass()
 }
 
-// short returns the codes of Ceph's health checks for low space, muted or not.
+// short returns the codes of Ceph's health checks about low space, including muted ones.
 func (p room) short(health ceph.Health) (codes []string) {
 	for _, check := range health.Checks {
 		if p.isShort(check.Code) {

@@ -12,17 +12,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CopiesServe is the preflight that every placement group of a pool that gets more copies already has as many
-// complete ones as Ceph then requires to serve it.
+// CopiesServe is the preflight for a pool that gets more copies. Every placement group must already have as many
+// complete copies as Ceph will then require to serve the pool.
 const CopiesServe = "CopiesServe"
 
-// serves returns the number of complete copies that Ceph requires to serve a pool of this size: it sets
-// min_size with size, and a placement group with fewer hangs until Ceph has made them.
-func serves(size int) int { return size - size/2 }
+// copiesToServe returns how many complete copies Ceph requires to serve a pool of this size. Ceph sets min_size with size, and
+// a placement group with fewer copies blocks until Ceph has created them.
+func copiesToServe(size int) int { return size - size/2 }
 
-// neededOf returns how many complete copies a raise of the number requires; one for no raise, since a group
-// without any copy is not served anyway.
-func neededOf(place string, number journal.RookNumber) int {
+// neededCopies returns how many complete copies each placement group must have before the number changes. If the number
+// is not raised, one is enough, because Ceph never serves a group without a copy.
+func neededCopies(place string, number journal.RookNumber) int {
 	_, setting, ofCeph := journal.PoolNumber(place)
 	switch {
 	case number.To <= number.From:
@@ -32,14 +32,14 @@ func neededOf(place string, number journal.RookNumber) int {
 	case ofCeph && setting != journal.PoolSize:
 		return 1
 	}
-	return serves(number.To)
+	return copiesToServe(number.To)
 }
 
-// needed returns the maximum over the numbers of the change.
+// needed returns the maximum of neededCopies for all numbers of the change.
 func needed(change journal.RookChange) int {
 	most := 1
 	for place, number := range change.Numbers {
-		most = max(most, neededOf(place, number))
+		most = max(most, neededCopies(place, number))
 	}
 	return most
 }
@@ -60,15 +60,15 @@ func (p copiesServe) check(ctx context.Context, record journal.ActionRecord, cha
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
 	for place, number := range change.Numbers {
-		if verdict := serving(numbered(pools, record.Subject, change.Names, place), neededOf(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
+		if verdict := checkServing(affectedPools(pools, record.Subject, change.Names, place), neededCopies(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}
 	return actions.Pass()
 }
 
-// serving checks the pools. If Ceph has no pool with Rook's name, it checks all of them.
-func serving(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []ceph.Pool, pgs []ceph.PG) actions.Verdict {
+// checkServing checks the pools. If Ceph has no pool with Rook's name, it checks all pools.
+func checkServing(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []ceph.Pool, pgs []ceph.PG) actions.Verdict {
 	if needed <= 1 {
 		return actions.Pass()
 	}
@@ -89,8 +89,8 @@ func serving(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []ceph.Poo
 	return actions.Pass()
 }
 
-// numbered returns the pools to which the number applies, of a custom resource or of Ceph itself.
-func numbered(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
+// affectedPools returns the pools to which the number applies, from a custom resource or from Ceph.
+func affectedPools(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
 	if name, _, is := journal.PoolNumber(place); is {
 		return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return pool.Name != name })
 	}

@@ -50,7 +50,7 @@ func TestWhatIsServedWithOneCopyNeedsNoneToBeComplete(t *testing.T) {
 		from, to int
 		want     bool
 	}{{1, 2, false}, {2, 3, true}, {3, 4, true}, {3, 2, false}} {
-		if got := slices.Contains(needs(blockPool, number(sizeAt, test.from, test.to)), CopiesServe); got != test.want {
+		if got := slices.Contains(preflightsFor(blockPool, number(sizeAt, test.from, test.to)), CopiesServe); got != test.want {
 			t.Errorf("%d to %d: asked is %t", test.from, test.to, got)
 		}
 		plan, err := Parts{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{}, numbers(test.from, test.to))
@@ -80,7 +80,7 @@ func TestAPoolWithANameOfItsOwnIsJudgedByItself(t *testing.T) {
 		t.Errorf("with a copy too many it says %+v", got)
 	}
 	e.ceph.SetPool("fs-fast", 3)
-	if missing, err := (Parts{Ceph: e.ceph}).uncarried(t.Context(), fs, lower); err != nil || missing == "" {
+	if missing, err := (Parts{Ceph: e.ceph}).poolNotLowered(t.Context(), fs, lower); err != nil || missing == "" {
 		t.Errorf("%v: what Rook has not carried out is %q", err, missing)
 	}
 }
@@ -135,7 +135,7 @@ func TestHowManyCopiesANumberNeedsFirst(t *testing.T) {
 		{minSize, 3, 2, 1},
 		{journal.PoolPlace("p", journal.PoolPGNumMin), 1, 8, 1},
 	} {
-		if got := neededOf(test.place, journal.RookNumber{From: test.from, To: test.to}); got != test.want {
+		if got := neededCopies(test.place, journal.RookNumber{From: test.from, To: test.to}); got != test.want {
 			t.Errorf("%s from %d to %d needs %d, want %d", test.place, test.from, test.to, got, test.want)
 		}
 	}

@@ -10,38 +10,38 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// notingOption adds a first step that records that the option for single copies will be set: whichever EKCO
-// continues the action knows that it may be on.
-func notingOption(plan journal.Plan, change journal.RookChange) journal.Plan {
+// withOptionRecord adds a first step that records that EKCO will set the option for single copies. Any EKCO that continues
+// the action then knows that the option may be on.
+func withOptionRecord(plan journal.Plan, change journal.RookChange) journal.Plan {
 	note := poolStep(journal.StepNoteOption, journal.StepNoteOption, change)
 	plan.Steps = append([]journal.PlannedStep{note}, plan.Steps...)
 	undo := poolStep(journal.StepPutOptionBack, journal.StepPutOptionBack, change)
-	// The undo runs whatever happened to the pool, and while other actions change the storage.
+	// The undo runs whatever happened to the pool, even while other actions change the storage.
 	undo.Undoes, undo.Preflights, undo.Domains = note.ID, nil, actions.NoDomains
 	plan.Undo = []journal.PlannedStep{undo}
 	return plan
 }
 
-// noteOption has no effect: it is in the journal and in the mirror before the option is set.
-type noteOption struct{ actions.NoEffect }
+// recordOption has no effect: its start is in the journal and in the mirror before EKCO sets the option.
+type recordOption struct{ actions.NoEffect }
 
 // Prove implements [actions.Step].
-func (noteOption) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
+func (recordOption) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
 }
 
-// mustFinish implements [actions.StepDef.MustFinish]: only safe mode holds the undo, which restores the option.
-func (noteOption) mustFinish(actions.StepContext) bool { return true }
+// mustFinish implements [actions.StepDef.MustFinish]: only safe mode may hold the undo, which restores the option.
+func (recordOption) mustFinish(actions.StepContext) bool { return true }
 
-// lifted records that the option for single copies is on, and must be restored.
-type lifted struct {
+// optionState is the output that records whether the option for single copies is on and must be restored.
+type optionState struct {
 	Lifted bool `json:"lifted"`
 }
 
-// mayBeLifted reports whether a started step may have left the option on. Without a record it may: a mirror may
-// lack the last record.
+// mayBeLifted reports whether a started step may have left the option on. It returns true if there is no record,
+// because a mirror may lack the last record.
 func mayBeLifted(step actions.StepContext) bool {
-	now := lifted{Lifted: true}
+	now := optionState{Lifted: true}
 	_, err := step.Output(step.Planned.ID, &now)
 	return err != nil || now.Lifted
 }
@@ -53,8 +53,8 @@ func (s setNumber) mustFinish(step actions.StepContext) bool {
 	return err == nil && number.lifts() && mayBeLifted(step)
 }
 
-// cleanUp implements [actions.StepDef.CleanUp]: an interrupted attempt does not leave the option on. If that fails
-// too, the next attempt restores it.
+// cleanUp implements [actions.StepDef.CleanUp]: it restores the option after an interrupted attempt. If that fails, the
+// next attempt restores it.
 func (s setNumber) cleanUp(ctx context.Context, step actions.StepContext, failed error) {
 	number, err := s.read(step)
 	if failed == nil || err != nil || !number.lifts() {
@@ -65,60 +65,60 @@ func (s setNumber) cleanUp(ctx context.Context, step actions.StepContext, failed
 	}
 }
 
-// single sets a number while the option is on.
-type single struct {
+// singleCopy sets a number, and switches the option on for that time.
+type singleCopy struct {
 	setNumber
 	step   actions.StepContext
 	number poolNumber
 }
 
-// set switches the option on only while it sets the number. After an interrupted attempt it only restores the
-// option, so that all preflights run again.
-func (s single) set(ctx context.Context, set func() error) (json.RawMessage, error) {
+// set switches the option on only while it sets the number. After an interrupted attempt it only restores the option,
+// so that all preflights run again before another try.
+func (s singleCopy) set(ctx context.Context, set func() error) (json.RawMessage, error) {
 	if s.isInterrupted() {
-		return s.interrupted(ctx)
+		return s.restoreInterrupted(ctx)
 	}
-	if err := s.step.Note(ctx, lifted{Lifted: true}); err != nil {
+	if err := s.step.Note(ctx, optionState{Lifted: true}); err != nil {
 		return nil, err
 	}
 	err := s.parts.Ceph.SetMonOption(ctx, singleCopies, "true")
 	if err == nil {
 		err = set()
 	}
-	if backErr := s.back(ctx); backErr != nil {
+	if backErr := s.restoreOption(ctx); backErr != nil {
 		return nil, errors.Join(backErr, err)
 	}
-	return s.over(), err
+	return s.doneOutput(), err
 }
 
 // isInterrupted reports whether an earlier attempt may have left the option on.
-func (s single) isInterrupted() bool {
+func (s singleCopy) isInterrupted() bool {
 	progress := s.step.Action.Steps[s.number.place]
 	return mayBeLifted(s.step) && (len(progress.Outputs) > 0 || progress.Attempts > 1)
 }
 
-// interrupted restores the option.
-func (s single) interrupted(ctx context.Context) (json.RawMessage, error) {
-	if err := s.back(ctx); err != nil {
+// restoreInterrupted restores the option after an interrupted attempt.
+func (s singleCopy) restoreInterrupted(ctx context.Context) (json.RawMessage, error) {
+	if err := s.restoreOption(ctx); err != nil {
 		return nil, err
 	}
 	lacks, err := s.lacks(ctx, s.number)
 	if err == nil && lacks == "" {
-		return s.over(), nil
+		return s.doneOutput(), nil
 	}
 	return nil, &actions.UnfinishedError{Left: singleCopies + " was left on, and is restored; EKCO tries the pool again", Waits: true}
 }
 
-// over is the output of a completed step.
-func (single) over() json.RawMessage { return json.RawMessage(`{"lifted":false}`) }
+// doneOutput returns the output of a completed step.
+func (singleCopy) doneOutput() json.RawMessage { return json.RawMessage(`{"lifted":false}`) }
 
-// back restores the option, and records that. Failures do not count as attempts: it is tried until it succeeds,
-// or Ceph was removed.
-func (s single) back(ctx context.Context) error {
+// restoreOption restores the option, and records that. A failure does not count as an attempt: EKCO retries until it succeeds or
+// Ceph was removed.
+func (s singleCopy) restoreOption(ctx context.Context) error {
 	if err := restore(ctx, s.parts.Ceph, *s.number.Option); err != nil && !s.parts.Removed(ctx) {
 		return &actions.UnfinishedError{Left: stillOn(err), Waits: true}
 	}
-	return s.step.Note(ctx, lifted{})
+	return s.step.Note(ctx, optionState{})
 }
 
 func stillOn(err error) string {
@@ -143,10 +143,11 @@ func restore(ctx context.Context, of Ceph, before ceph.Option) error {
 	return of.ResetMonOption(ctx, singleCopies)
 }
 
-// putBack restores the option's value from the plan, without a limit of time. It is done if Ceph was removed.
-type putBack struct{ parts Parts }
+// undoOption is the undo step that restores the option's value from the plan. It retries without limit, and is done if
+// Ceph was removed.
+type undoOption struct{ parts Parts }
 
-func (putBack) before(step actions.StepContext) (ceph.Option, error) {
+func (undoOption) before(step actions.StepContext) (ceph.Option, error) {
 	var captured poolsPlan
 	if err := step.Facts(&captured); err != nil {
 		return ceph.Option{}, err
@@ -158,7 +159,7 @@ func (putBack) before(step actions.StepContext) (ceph.Option, error) {
 }
 
 // Prove implements [actions.Step].
-func (s putBack) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s undoOption) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	before, err := s.before(step)
 	if err != nil {
 		return actions.Proof{}, err
@@ -174,7 +175,7 @@ func (s putBack) Prove(ctx context.Context, step actions.StepContext) (actions.P
 }
 
 // Do implements [actions.Step].
-func (s putBack) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+func (s undoOption) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	before, err := s.before(step)
 	if err != nil {
 		return nil, err

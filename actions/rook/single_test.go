@@ -307,7 +307,7 @@ func TestAnAttemptOfWhichNothingWasNotedMayHaveLeftTheOptionOn(t *testing.T) {
 	for attempts, want := range map[int]bool{1: false, 2: true} {
 		step := actions.StepContext{Planned: journal.PlannedStep{ID: sizeOfMgrs}}
 		step.Action.Steps = map[string]journal.StepRecord{sizeOfMgrs: {Attempts: attempts}}
-		if got := (single{step: step, number: poolNumber{place: sizeOfMgrs}}).isInterrupted(); got != want {
+		if got := (singleCopy{step: step, number: poolNumber{place: sizeOfMgrs}}).isInterrupted(); got != want {
 			t.Errorf("in attempt %d the one before counts: %t", attempts, got)
 		}
 	}

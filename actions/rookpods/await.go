@@ -15,13 +15,13 @@ import (
 // ensureClass creates [rook.NodeCritical] if it is missing.
 type ensureClass struct{ pods *rook.Pods }
 
-// Prove implements [actions.Step].
+// Prove implements [actions.StepOf].
 func (s ensureClass) Prove(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (actions.Proof, error) {
 	there, err := s.pods.HasPriorityClass(ctx, input.Class)
 	return actions.Proof{Done: there, Missing: "there is no priority class " + input.Class}, err
 }
 
-// Do implements [actions.Step].
+// Do implements [actions.StepOf].
 func (s ensureClass) Do(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (json.RawMessage, error) {
 	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
 }
@@ -42,7 +42,7 @@ func (s awaitHosts) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
-// lacksHosts returns that the MDS run on too few hosts, or "".
+// lacksHosts returns a reason if the MDS run on too few hosts, or "".
 func lacksHosts(live journal.RookPodsFacts) string {
 	if len(live.Hosts) >= mdsHosts {
 		return ""

@@ -14,17 +14,18 @@ import (
 
 // The preflights.
 const (
-	// RookPodsUnchanged: the object is the planned one, and no other client has set what must be changed.
+	// RookPodsUnchanged requires that the object is the planned one, and that no other client has set the values to
+	// change.
 	RookPodsUnchanged = "RookPodsUnchanged"
-	// EnoughNodes: there are as many nodes as the change needs.
+	// EnoughNodes requires enough nodes for the change.
 	EnoughNodes = "EnoughNodes"
-	// MDSOnTwoHosts: the MDS run on two hosts, or the action has not waited for them yet.
+	// MDSOnTwoHosts requires that the MDS run on two hosts. It passes before the first wait for them.
 	MDSOnTwoHosts = "MDSOnTwoHosts"
-	// PriorityClassThere: the class exists, or is the one that EKCO creates.
+	// PriorityClassThere requires that the class exists, or is the one that EKCO creates.
 	PriorityClassThere = "PriorityClassThere"
-	// FormerRolledOut: no other Deployment of the same daemon is being rolled out.
+	// FormerRolledOut requires that no other Deployment of the same daemon is being rolled out.
 	FormerRolledOut = "FormerRolledOut"
-	// WorkloadRolledOut: the workload is rolled out, or the action has not waited for it yet.
+	// WorkloadRolledOut requires that the workload is rolled out. It passes before the first wait for it.
 	WorkloadRolledOut = "WorkloadRolledOut"
 )
 
@@ -48,7 +49,7 @@ func (p unchanged) check(ctx context.Context, record journal.ActionRecord, input
 	return verdict
 }
 
-// look is check, and also returns what it has read.
+// look is check, and also returns the facts that it read.
 func (p unchanged) look(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.RookPodsFacts, actions.Verdict) {
 	live, err := p.Read(ctx, record.Subject)
 	if verdict := p.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
@@ -62,7 +63,7 @@ func (p unchanged) look(ctx context.Context, record journal.ActionRecord, input 
 
 type enoughNodes struct{ nodes Nodes }
 
-// check: For the MDS only ready nodes count.
+// check counts only ready nodes for the MDS.
 func (p enoughNodes) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
 	nodes, err := p.nodes.ListNodes(ctx)
 	if err != nil {
@@ -80,10 +81,10 @@ func (p enoughNodes) check(ctx context.Context, record journal.ActionRecord, inp
 	return actions.Pass()
 }
 
-// waited reports whether a step has waited once without success.
-func waited(record journal.ActionRecord, step string) bool { return record.Steps[step].Failures > 0 }
+// hasWaited reports whether one wait of a step has failed.
+func hasWaited(record journal.ActionRecord, step string) bool { return record.Steps[step].Failures > 0 }
 
-// onHosts holds the action after it has waited once without success, with the state of each pod.
+// onHosts holds the action, with the state of each pod, after one wait has failed.
 type onHosts struct {
 	unchanged
 	parts Parts
@@ -97,11 +98,11 @@ func (p onHosts) check(ctx context.Context, record journal.ActionRecord, input j
 	case live.OneNode:
 		p.parts.Changed()
 		return actions.Abandon("another client placed the MDS as on a single node again").About("reset")
-	case lacksHosts(live) == "", !waited(record, journal.StepAwaitMDSHosts):
+	case lacksHosts(live) == "", !hasWaited(record, journal.StepAwaitMDSHosts):
 		return actions.Pass()
 	}
 	if nodes := (enoughNodes{p.parts.Nodes}).check(ctx, record, input); nodes.Kind == actions.VerdictAbandon {
-		return nodes // waiting would not help
+		return nodes // a wait would not help
 	}
 	pods, err := p.parts.Pods.MDSPods(ctx, record.Subject)
 	if err != nil {
@@ -143,7 +144,7 @@ func (p formerRolledOut) check(ctx context.Context, record journal.ActionRecord,
 	return actions.Pass()
 }
 
-// rolledOut holds the action after it has waited once without success.
+// rolledOut holds the action after one wait has failed.
 type rolledOut struct {
 	unchanged
 	parts Parts
@@ -157,7 +158,7 @@ func (p rolledOut) check(ctx context.Context, record journal.ActionRecord, input
 	case live.Priority == "":
 		p.parts.Changed()
 		return actions.Abandon("another client removed the priority class again").About("reset")
-	case !waited(record, journal.StepAwaitRolledOut):
+	case !hasWaited(record, journal.StepAwaitRolledOut):
 		return actions.Pass()
 	}
 	_, lacks, err := p.parts.Pods.RolledOut(ctx, record.Subject)

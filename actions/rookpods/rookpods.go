@@ -1,6 +1,6 @@
 // Package rookpods changes settings of Rook's pods: the resources of Ceph's CSI drivers, the placement of a
-// filesystem's MDS, and priority classes. Each action changes one object once, and then waits for the result if
-// there is one to wait for.
+// filesystem's MDS, and priority classes. Each action changes one object once, and then waits for the effect on the
+// pods, if any.
 package rookpods
 
 import (
@@ -17,24 +17,24 @@ import (
 
 const (
 	changeTimeout = 30 * time.Second
-	// mdsTimeout and rolloutTimeout are how long pods may take before EKCO reports them.
+	// mdsTimeout and rolloutTimeout are how long pods may take before EKCO reports a hold.
 	mdsTimeout     = 5 * time.Minute
 	rolloutTimeout = 5 * time.Minute
 )
 
-// mdsHosts is the minimum number of hosts with MDS of a filesystem.
+// mdsHosts is the minimum number of hosts on which the MDS of a filesystem run.
 const mdsHosts = 2
 
-// Nodes lists the nodes, live.
+// Nodes lists the nodes without a cache.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Parts are what the actions need. All fields must be set.
+// Parts has the dependencies of the actions. All fields must be set.
 type Parts struct {
 	Pods  *rook.Pods
 	Nodes Nodes
-	// Changed is called after a change, to trigger a recheck.
+	// Changed is called after a change, to trigger a new read.
 	Changed func()
 }
 
@@ -86,7 +86,7 @@ func stepsOf(kind journal.ActionKind, input journal.RookPodsInput) ([]journal.Pl
 	return nil, fmt.Errorf("plan an action of kind %s: the request has no change", kind)
 }
 
-// step locks no domain: a wait for pods may last forever.
+// step returns a step that locks no domain, because a wait for pods may never end.
 func step(id string, timeout time.Duration, preflights ...string) journal.PlannedStep {
 	return journal.PlannedStep{ID: id, Does: id, Preflights: preflights, Timeout: journal.Duration(timeout), Domains: actions.NoDomains}
 }
@@ -102,7 +102,7 @@ func (p Parts) object() object.Object[journal.RookPodsFacts] {
 	}
 }
 
-// set is a single change of one object.
+// set returns the step that makes one change of one object.
 func (p Parts) set() actions.Step {
 	return actions.WithFacts(object.Set[journal.RookPodsInput, journal.RookPodsFacts]{
 		Object: p.object(), Changed: p.Changed, Apply: p.Pods.Change,

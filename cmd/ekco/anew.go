@@ -13,18 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// inOwnPod reports whether the operator uses its pod's service account. Then the journal cannot belong to another
-// cluster by mistake, and its path is on a volume that exists for the journal. A command, or an operator with a
-// kubeconfig, may have the wrong cluster or path.
+// inOwnPod reports whether the operator uses the service account of its pod. Then the journal's path is on a volume
+// that exists only for the journal, so a journal of another cluster is no mistake of a person. A command, or an
+// operator with a kubeconfig, may have the wrong cluster or path.
 func inOwnPod(cfg config.Config) bool { return cfg.Kubeconfig == "" && kube.InPod() }
 
-// isForeign reports whether the file is not the journal of this cluster, and never will be. An operator that exits
-// with this error would be restarted forever.
+// isForeign reports whether the file can never be the journal of this cluster. An operator that exited with this error
+// would be restarted forever.
 func isForeign(err error) bool {
 	return errors.Is(err, journal.ErrOtherCluster) || errors.Is(err, journal.ErrNotAJournal)
 }
 
-// replaceJournal renames the file that the error is about, and creates a new journal in its place.
+// replaceJournal renames the file that caused the error, and creates a new journal in its place.
 func replaceJournal(ctx context.Context, cfg config.Config, cause error, log *slog.Logger) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -16,29 +16,28 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// app has what the commands need from outside, so that tests can replace it.
+// app has everything that commands use outside the process, so that tests can replace it.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// unread ends the process if its output is not read.
-	unread *unread
-	// Whether stdin, stdout and stderr are terminals.
+	// unread ends the process if no reader takes its output.
+	unread *unreadGuard
+	// These fields report whether stdin, stdout and stderr are terminals.
 	askable, stdoutTerminal, stderrTerminal bool
 	env                                     func(string) (string, bool)
 	configDirs                              []string
 	now                                     func() time.Time
 	// words is the message catalog.
 	words *words.Vocabulary
-	// deferredAfter is how long a purge must have been quiet before the command reports it as one that waits for
-	// days.
+	// deferredAfter is how long a purge must have no new event before the command reports that the rest may take days.
 	deferredAfter time.Duration
-	// holderTimeout is how long a process that holds the journal may take to listen on its socket, or to release the
+	// holderTimeout is how long a process that has the journal open may take to listen on its socket, or to close the
 	// journal.
 	holderTimeout time.Duration
-	// kubeletSteady is how long a restarted kubelet must run.
+	// kubeletSteady is how long a restarted kubelet must run before the command accepts it.
 	kubeletSteady time.Duration
 
-	// dial connects to the operator that serves a socket.
+	// dial connects to the operator that listens on a socket.
 	dial func(ctx context.Context, socket string) (operator, error)
 	// work starts a ring for one purge, if no operator runs.
 	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)
@@ -51,9 +50,9 @@ type operator interface {
 }
 
 func newApp() *app {
-	unread := &unread{end: endUnread}
+	unread := &unreadGuard{end: endUnread}
 	return &app{
-		stdin: os.Stdin, stdout: &takenOutput{os.Stdout, unreadTimeout, unread}, stderr: &takenOutput{os.Stderr, unreadTimeout, unread}, unread: unread,
+		stdin: os.Stdin, stdout: &guardedOutput{os.Stdout, unreadTimeout, unread}, stderr: &guardedOutput{os.Stderr, unreadTimeout, unread}, unread: unread,
 		askable:        term.IsTerminal(int(os.Stdin.Fd())),
 		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
@@ -76,7 +75,7 @@ func newApp() *app {
 	}
 }
 
-// color reports whether standard output has colours.
+// color reports whether to print colours on standard output.
 func (a *app) color() bool {
 	if text, set := a.env("NO_COLOR"); set && text != "" {
 		return false
@@ -87,7 +86,7 @@ func (a *app) color() bool {
 	return a.stdoutTerminal
 }
 
-// load reads the whole configuration and makes the logger for it. It warns of unknown keys.
+// load reads the whole configuration and creates the logger. It warns of unknown keys.
 func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, err := a.settings(cmd)
 	if err != nil {
@@ -103,7 +102,7 @@ func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	return cfg, log, nil
 }
 
-// settings reads the given keys of the configuration; all keys if none is given.
+// settings reads the given keys of the configuration, or all keys if none is given.
 func (a *app) settings(cmd *cobra.Command, only ...string) (config.Config, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {

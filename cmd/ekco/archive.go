@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// archive gives the socket access to the file of a journal in use.
+// archive gives the socket access to the file of the open journal.
 type archive struct{ store *bolt.Store }
 
 // Export implements ring.Archive.
@@ -25,8 +25,8 @@ func (a archive) Import(ctx context.Context, from string, r io.Reader) (journal.
 	return offline.Import(ctx, a.store, from, r)
 }
 
-// VerifyNow implements ring.Archive. It checks a copy in a child, because
-// damage can crash the process that reads it.
+// VerifyNow implements ring.Archive. It checks a copy in a child process, because damage can crash the process that
+// reads the file.
 func (a archive) VerifyNow(ctx context.Context) (result api.VerifyResult, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -15,41 +15,42 @@ import (
 
 // argument describes the single argument of a command.
 type argument struct {
-	// is names it in the error for too many arguments.
-	is string
-	// ask is the error if it is missing.
-	ask string
+	// name names the argument in the error for too many arguments.
+	name string
+	// missing is the error if the argument is missing.
+	missing string
 }
 
 var (
-	nodeArgument   = argument{is: "the node's name", ask: "give the node's name"}
-	actionArgument = argument{is: "an action's id, or the name of its node or thing", ask: `give the action's id, which "ekco status" shows, or the name of its node or thing`}
-	thingArgument  = argument{is: "KIND/NAME", ask: "give KIND/NAME, such as node/worker-2"}
-	outArgument    = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
-	inArgument     = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
-	nameArgument   = argument{is: "the name of a node or thing"}
+	nodeArgument   = argument{name: "the node's name", missing: "give the node's name"}
+	actionArgument = argument{name: "an action's id, or the name of its node or thing", missing: `give the action's id, which "ekco status" shows, or the name of its node or thing`}
+	thingArgument  = argument{name: "KIND/NAME", missing: "give KIND/NAME, such as node/worker-2"}
+	outArgument    = argument{name: "the name of the file to write", missing: "give the name of the file to write"}
+	inArgument     = argument{name: "the name of the file to read", missing: "give the name of the file to read"}
+	nameArgument   = argument{name: "the name of a node or thing"}
 )
 
-// required accepts exactly one argument.
+// required returns an error unless there is exactly one argument.
 func (a argument) required(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 1:
 		return nil
 	case 0:
-		return usagef("%s: %s %s", a.ask, cmd.Parent().CommandPath(), cmd.Use)
+		return usagef("%s: %s %s", a.missing, cmd.Parent().CommandPath(), cmd.Use)
 	}
-	return usagef("%s takes one argument, %s; it was given %s", called(cmd), a.is, listed(args))
+	return usagef("%s takes one argument, %s; it was given %s", commandName(cmd), a.name, listed(args))
 }
 
-// optional accepts one argument, or no argument.
+// optional returns an error for more than one argument.
 func (a argument) optional(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil
 	}
-	return usagef("%s takes at most one argument, %s; it was given %s", called(cmd), a.is, listed(args))
+	return usagef("%s takes at most one argument, %s; it was given %s", commandName(cmd), a.name, listed(args))
 }
 
-// noArgument accepts no argument. To a command with subcommands, an argument is an unknown subcommand.
+// noArgument returns an error for any argument. If the command has subcommands, the error says that the subcommand is
+// unknown.
 func noArgument(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -57,7 +58,7 @@ func noArgument(cmd *cobra.Command, args []string) error {
 	case cmd.HasAvailableSubCommands():
 		return unknownCommand(cmd, args[0])
 	}
-	return usagef("%s takes no argument; it was given %s", called(cmd), listed(args))
+	return usagef("%s takes no argument; it was given %s", commandName(cmd), listed(args))
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -74,16 +75,17 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usagef("unknown command %q%s%s", name, of, fsm.DidYouMean(fsm.Near(name, slices.Values(known))))
 }
 
-// wrongFlag is the error of an unknown flag. If an unknown command precedes it, that is the error.
-func wrongFlag(cmd *cobra.Command, err error) error {
+// unknownFlagError returns the error for an unknown flag. If an unknown command precedes the flag, it returns that
+// error instead.
+func unknownFlagError(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
 		return unknownCommand(cmd, typed[0])
 	}
-	return usageError{fmt.Errorf("%w%s", err, nearFlag(cmd, err))}
+	return usageError{fmt.Errorf("%w%s", err, suggestFlags(cmd, err))}
 }
 
-// nearFlag suggests flags with a name like that of the unknown one.
-func nearFlag(cmd *cobra.Command, err error) string {
+// suggestFlags returns a suggestion of flags with similar names.
+func suggestFlags(cmd *cobra.Command, err error) string {
 	wrong, is := errors.AsType[*pflag.NotExistError](err)
 	if !is || len(wrong.GetSpecifiedName()) < 2 {
 		return ""
@@ -93,8 +95,8 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	return fsm.DidYouMean(fsm.Near("--"+wrong.GetSpecifiedName(), slices.Values(known)))
 }
 
-// called returns the name of a command without "ekco".
-func called(cmd *cobra.Command) string {
+// commandName returns the name of a command without "ekco".
+func commandName(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 

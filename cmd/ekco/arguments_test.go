@@ -33,7 +33,7 @@ func TestAMissingArgumentIsAskedForByWhatItIs(t *testing.T) {
 		{"journal import", "give the name of the file to read: ekco journal import FILE"},
 		{"pause a b --reason r", `pause takes at most one argument, the name of a node or thing; it was given 2: "a", "b"`},
 		{"resume a b", `resume takes at most one argument, the name of a node or thing; it was given 2: "a", "b"`},
-		{"history worker-2", `history takes KIND/NAME, such as node/worker-2; it was given "worker-2"`},
+		{"history /worker-2", `history takes a node's name or KIND/NAME, such as node/worker-2; it was given "/worker-2"`},
 		{"history lamp/a lamp/b", `history takes at most one argument, KIND/NAME; it was given 2: "lamp/a", "lamp/b"`},
 		{"explain a b", `explain takes at most one argument, the name of a node or thing, or an action's id; it was given 2: "a", "b"`},
 		{"status worker-2 worker-3", `status takes at most one argument, the name of a node or thing; it was given 2: "worker-2", "worker-3"`},

@@ -31,7 +31,7 @@ The name of a node or thing stands for the one open action about it.`,
 		Args:              actionArgument.required,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.tell(cmd, func(backend *connection) (string, error) {
+			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				action, err := openAction(cmd.Context(), backend, "cancel", args[0])
 				if err != nil {
 					return "", err
@@ -40,10 +40,10 @@ The name of a node or thing stands for the one open action about it.`,
 				if err := backend.Do(cmd.Context(), command); err != nil {
 					return "", err
 				}
-				if action, err = askedToStop(cmd.Context(), backend, action); err != nil {
+				if action, err = actionAfterCancel(cmd.Context(), backend, action); err != nil {
 					return "", err
 				}
-				return view.Clean(a.named(action) + " is asked to stop" + whatBecomes(action)), nil
+				return view.Clean(a.describeAction(action) + " is asked to stop" + effectsText(action)), nil
 			})
 		},
 	}
@@ -51,9 +51,9 @@ The name of a node or thing stands for the one open action about it.`,
 	return cmd
 }
 
-// askedToStop returns the action after the request to stop, or an error if it passed its point of no return by then.
-// An error of reading the status changes no result, since the request is recorded.
-func askedToStop(ctx context.Context, backend api.Backend, action journal.ActionRecord) (journal.ActionRecord, error) {
+// actionAfterCancel reads the action after the request to stop. It returns an error if the action had already passed
+// its point of no return. If the status cannot be read, it returns no error, because the request is recorded.
+func actionAfterCancel(ctx context.Context, backend api.Backend, action journal.ActionRecord) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return action, nil //nolint:nilerr // the cancel itself was accepted
@@ -68,14 +68,14 @@ func askedToStop(ctx context.Context, backend api.Backend, action journal.Action
 	return status.Actions[i], nil
 }
 
-// whatBecomes says what happens to the effects of an action that is asked to stop, as the end of a sentence.
-func whatBecomes(action journal.ActionRecord) string {
-	harmless := func(id string) bool { return !changes(action.Plan, id) }
+// effectsText returns the end of a sentence: what happens to the effects of an action that must stop.
+func effectsText(action journal.ActionRecord) string {
+	harmless := func(id string) bool { return !mayHaveChanged(action.Plan, id) }
 	if len(slices.DeleteFunc(slices.Collect(maps.Keys(action.Steps)), harmless)) == 0 {
 		return "; it has changed nothing"
 	}
 	text := ""
-	switch steps := slices.DeleteFunc(underWay(action), harmless); len(steps) {
+	switch steps := slices.DeleteFunc(runningSteps(action), harmless); len(steps) {
 	case 0:
 	case 1:
 		text = "; " + steps[0] + " ends or is cut short"
@@ -92,8 +92,8 @@ func whatBecomes(action journal.ActionRecord) string {
 	return text + "; its changes so far stay: ekco history --action " + action.ID + " -o tree"
 }
 
-// changes reports whether a step may have changed something that a cancel leaves or undoes.
-func changes(plan journal.Plan, id string) bool {
+// mayHaveChanged reports whether a step may have changed something that a cancel does not undo, or has to undo.
+func mayHaveChanged(plan journal.Plan, id string) bool {
 	step, _ := plan.Step(id)
 	return step.Undoes == "" && step.Does != actions.DoesGate && step.Does != purge.WaitForCancel
 }

@@ -19,33 +19,33 @@ import (
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
 )
 
-// cluster is the input of capabilities. Without clients, they fold a journal and have their message catalog and
-// policy, but can neither observe nor act.
+// cluster is the input of capabilities. Without clients, a capability can fold a journal, format its messages and apply
+// its policy, but can neither observe nor act.
 type cluster struct {
 	cfg     config.Config
 	kube    *kube.Client
 	objects kube.Objects
-	// rooks caches Rook's objects, which two capabilities read.
+	// rooks caches Rook's objects for the two capabilities that read them.
 	rooks   *rook.ReadCache
 	outside outside
 	csr     csr.API
-	// authority has the CAs of API servers; nil accepts any certificate.
+	// authority has the CAs of API servers; nil means that any certificate is accepted.
 	authority *x509.CertPool
 	// exec runs programs in pods.
 	exec *podexec.Client
-	// tasks are all programs that run on hosts.
+	// tasks runs programs on hosts.
 	tasks *hosttask.Tasks
-	// rotating are the tasks that renew certificates, which may run in another namespace.
-	rotating *hosttask.Tasks
-	// neighbours triggers a recheck of requests for certificates when Nodes change.
+	// renewalTasks runs the tasks that renew certificates, perhaps in another namespace.
+	renewalTasks *hosttask.Tasks
+	// neighbours triggers a new check of certificate requests when Nodes change.
 	neighbours *observercsr.Neighbours
-	// joined triggers sources that depend on Nodes, when Nodes are created, deleted or changed.
-	joined *observers.Nudge
-	// shrunk triggers a count of Ceph's hosts after EKCO has removed one.
-	shrunk *observers.Nudge
+	// nodesChanged triggers the sources that depend on Nodes when a Node is created, deleted or changed.
+	nodesChanged *observers.Nudge
+	// hostRemoved triggers a new count of Ceph's hosts after EKCO has removed one.
+	hostRemoved *observers.Nudge
 }
 
-// capabilities is the list of what EKCO can do; docs/capabilities.md says how to add one.
+// capabilities lists everything that EKCO can do; docs/capabilities.md explains how to add a capability.
 func capabilities(c cluster) ring.Capabilities {
 	return ring.Capabilities{
 		nodesOf(c),
@@ -63,8 +63,8 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// reach returns the clients of capabilities. With terms.ReadOnly, none of them changes anything: kube's clients check
-// that themselves and report an API server that does not answer; give it to any other client here.
+// reach returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The clients of package
+// kube check this themselves, and report an API server that does not answer; any other client must get terms here.
 func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {
@@ -90,8 +90,8 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	if err != nil {
 		return cluster{}, err
 	}
-	calls, shrunk := timeCalls(metrics, log), &observers.Nudge{}
-	calls.ceph = noticing(shrunk, calls.ceph)
+	calls, shrunk := measureCalls(metrics, log), &observers.Nudge{}
+	calls.ceph = triggerHosts(shrunk, calls.ceph)
 	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, calls)
 	tasks := hosttask.New(objects, client, cfg.HostTaskNamespace, log)
 	rotating := tasks
@@ -100,7 +100,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	}
 	return cluster{
 		cfg: cfg, kube: client, objects: objects, rooks: rook.NewReadCache(objects), csr: requests, exec: exec, authority: authority, neighbours: observercsr.NewNeighbours(),
-		tasks: tasks, rotating: rotating,
-		joined: &observers.Nudge{}, shrunk: shrunk, outside: beyond,
+		tasks: tasks, renewalTasks: rotating,
+		nodesChanged: &observers.Nudge{}, hostRemoved: shrunk, outside: beyond,
 	}, err
 }

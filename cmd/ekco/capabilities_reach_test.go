@@ -262,7 +262,7 @@ var inRook = map[string]string{
 
 func reached(t *testing.T, cfg config.Config, options ringOptions, unanswered func(error)) cluster {
 	t.Helper()
-	c, err := reach(cfg, options.terms(cfg, unanswered), api.NewMetrics(), slog.New(slog.DiscardHandler))
+	c, err := reach(cfg, options.clientTerms(cfg, unanswered), api.NewMetrics(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +273,8 @@ func TestEveryClientOfTheListIsTriedAndEveryMethodOfIt(t *testing.T) {
 	var fields []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[cluster]()) {
 		switch field.Name {
-		case "cfg", "authority", "neighbours", "joined", "shrunk": // settings, and what listens and calls nobody
-		case "tasks", "rotating", "rooks": // which go through the other clients
+		case "cfg", "authority", "neighbours", "nodesChanged", "hostRemoved": // settings, and what listens and calls nobody
+		case "tasks", "renewalTasks", "rooks": // which go through the other clients
 		case "outside":
 			for _, beyond := range reflect.VisibleFields(field.Type) {
 				fields = append(fields, field.Name+"."+beyond.Name)
@@ -373,7 +373,7 @@ func TestRequestsAreCountedWhicheverClientAsked(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			_, cfg := newReachable(t, inRook)
 			metrics := api.NewMetrics()
-			c, err := reach(cfg, ringOptions{}.terms(cfg, nil), metrics, slog.New(slog.DiscardHandler))
+			c, err := reach(cfg, ringOptions{}.clientTerms(cfg, nil), metrics, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}

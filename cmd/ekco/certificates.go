@@ -31,7 +31,7 @@ func certificatesOf(c cluster) ring.Capability {
 			due := func(facts journal.CertificateFacts, input journal.CertificateInput) (why string, due bool) {
 				return policy.Due(facts, input, time.Now())
 			}
-			return append(actionscertificates.OfPrimaries(onPrimaries(c, onHosts, seen.Look, store.Clock)), actionscertificates.New(store, due, nudge.Look))
+			return append(actionscertificates.OfPrimaries(primariesActions(c, onHosts, seen.Look, store.Clock)), actionscertificates.New(store, due, nudge.Look))
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			known := fsmcertificates.Known(s)
@@ -39,7 +39,7 @@ func certificatesOf(c cluster) ring.Capability {
 			ofPrimaries := certificatesource.OfPrimaries(onHosts, store.Clock, certificateOptions(c).Off, known)
 			ofKubelets := certificatesource.OfKubelets(kubelets.Store{Nodes: c.kube}, store.Clock, known)
 			triggers := certificatesource.Watching(ofSecrets, store.Refs, func(ref kube.Ref) kube.Source { return c.kube.SecretNamed(ref.Namespace, ref.Name) })
-			return append(slices.Concat(nudge.Over(ofSecrets...), triggers, ofFiles, c.joined.Also(seen.Over(ofPrimaries)...)), ofKubelets)
+			return append(slices.Concat(nudge.Over(ofSecrets...), triggers, ofFiles, c.nodesChanged.Also(seen.Over(ofPrimaries)...)), ofKubelets)
 		},
 	}
 }

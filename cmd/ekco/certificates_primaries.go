@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// The commands of host tasks for certificates.
+// These are the commands of host tasks for certificates.
 const (
 	hostTaskLook   = "read-certs"
 	hostTaskRotate = "rotate-certs"
@@ -28,17 +28,17 @@ func primariesOf(c cluster) *primaries.Store {
 	return primaries.New(options)
 }
 
-func onPrimaries(c cluster, store *primaries.Store, seen func(), clock func() error) actionscertificates.Primaries {
+func primariesActions(c cluster, store *primaries.Store, seen func(), clock func() error) actionscertificates.Primaries {
 	ttl := "--ttl=" + c.cfg.RotateCertsTTL.String()
 	return actionscertificates.Primaries{
-		Tasks: c.rotating, Servers: store, Attempts: store, Image: c.cfg.RotateCertsImage,
+		Tasks: c.renewalTasks, Servers: store, Attempts: store, Image: c.cfg.RotateCertsImage,
 		Look:   []string{hostTaskCommand, hostTaskLook, ttl},
 		Rotate: []string{hostTaskCommand, hostTaskRotate, ttl, "--patience=" + actionscertificates.RotatePatience.String()},
 		Seen:   store.Seeing(seen), Clock: clock,
 	}
 }
 
-// addCertificateTasks adds the commands of host tasks for certificates.
+// addCertificateTasks adds the hidden commands that host tasks for certificates run.
 func addCertificateTasks(a *app, to *cobra.Command) {
 	var of rotateCerts
 	look := &cobra.Command{
@@ -50,7 +50,7 @@ func addCertificateTasks(a *app, to *cobra.Command) {
 	rotate := &cobra.Command{
 		Use: hostTaskRotate, Hidden: true, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.ofEnvironment(cmd, &of); err != nil {
+			if err := a.flagsFromEnvironment(cmd, &of); err != nil {
 				return err
 			}
 			result, err := a.rotateInTask(cmd.Context(), of)

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// follow processes the events of the change until it ends.
+// follow prints the events of the change until the change ends.
 func (c *changer) follow(ctx context.Context) error {
 	events, stop := readEvents(ctx, c.operator, journal.Query{Action: c.action, After: c.last})
 	defer stop()
@@ -23,7 +23,7 @@ func (c *changer) follow(ctx context.Context) error {
 				return next.err
 			}
 			c.last = max(c.last, next.event.Seq)
-			if err := c.take(next.event); err != nil {
+			if err := c.handleEvent(next.event); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -33,23 +33,23 @@ func (c *changer) follow(ctx context.Context) error {
 	return nil
 }
 
-// take processes an event of the change.
-func (c *changer) take(event journal.Event) error {
+// handleEvent handles one event of the change.
+func (c *changer) handleEvent(event journal.Event) error {
 	decoded := event.Decoded()
 	switch p := decoded.Body.(type) {
 	case *journal.ActionPlanned:
 		if err := json.Unmarshal(p.Plan.Facts, &c.facts); err != nil {
 			return fmt.Errorf("read the facts of %s: %w", c.action, err)
 		}
-		c.doing = "working"
+		c.activity = "working"
 		c.print("%s", words.Count(len(c.facts.Nodes), "node"))
 	case *journal.StepDone:
 		c.report(p)
 	case *journal.ActionHeld:
-		c.doing = "waiting: " + words.Held(p.Preflight, p.Reason)
+		c.activity = "waiting: " + words.Held(p.Preflight, p.Reason)
 		c.say(decoded)
 	case *journal.ActionStalled:
-		c.doing = "stalled: " + p.Reason
+		c.activity = "stalled: " + p.Reason
 		c.say(decoded)
 	case *journal.StepFailed:
 		c.say(decoded)
@@ -59,7 +59,7 @@ func (c *changer) take(event journal.Event) error {
 	return nil
 }
 
-// report prints the result of a step that is done, if it is about a node.
+// report prints the result of a finished step, if the step is about a node.
 func (c *changer) report(done *journal.StepDone) {
 	if name, serves := strings.CutPrefix(done.Step, journal.StepServeLoadBalancer+" "); serves {
 		c.reportBalancer(name, done.Outputs)
@@ -79,11 +79,11 @@ func (c *changer) report(done *journal.StepDone) {
 	case changed.Gone != "":
 		c.print("%8s  node %s: %s", c.elapsed(), name, changed.Gone)
 	default:
-		c.print("%8s  node %s: %s", c.elapsed(), name, set(changed.Set))
+		c.print("%8s  node %s: %s", c.elapsed(), name, settingsText(changed.Set))
 	}
 }
 
-// reportBalancer prints the result for the load balancer of a node.
+// reportBalancer prints the result for a node's load balancer.
 func (c *changer) reportBalancer(name string, outputs json.RawMessage) {
 	changed, err := actionsbalancer.ChangedOf(journal.KubeconfigsNode{Name: name}, outputs)
 	switch {
@@ -97,8 +97,8 @@ func (c *changer) reportBalancer(name string, outputs json.RawMessage) {
 	}
 }
 
-// set describes what was set on a node.
-func set(on *journal.KubeconfigsSet) string {
+// settingsText returns a text with the settings that were made on a node.
+func settingsText(on *journal.KubeconfigsSet) string {
 	if on == nil {
 		return "restarted the kubelet"
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// changeTimeout is how long the command waits by default: installers wait for ten minutes.
+// changeTimeout is how long the command waits by default. Installers wait for ten minutes, so it must be shorter.
 const changeTimeout = 8 * time.Minute
 
 type changeFlags struct {
@@ -31,16 +31,16 @@ type changeFlags struct {
 	reason  string
 }
 
-// why returns the reason for which the command stops waiting.
-func (f changeFlags) why(ctx context.Context) string {
+// stopReason returns the reason if the command must stop waiting.
+func (f changeFlags) stopReason(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Sprintf("not done within %s", f.timeout)
 	}
 	return "interrupted"
 }
 
-// again returns the command that continues.
-func (f changeFlags) again() string {
+// continueCommand returns the command with which a person continues.
+func (f changeFlags) continueCommand() string {
 	command := "ekco change-load-balancer --server=" + f.Server
 	if f.Internal {
 		command += " --internal"
@@ -76,8 +76,8 @@ configuration makes no sense.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.changeLoadBalancer(cmd, flags, args) },
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		err = wrongFlag(cmd, err)
-		_, _ = fmt.Fprintln(a.stdout, resultOf(err))
+		err = unknownFlagError(cmd, err)
+		_, _ = fmt.Fprintln(a.stdout, resultLine(err))
 		return err
 	})
 	cmd.Flags().StringVar(&flags.Server, "server", "", "the API server's `address`, with its scheme (required)")
@@ -85,17 +85,17 @@ configuration makes no sense.`,
 	cmd.Flags().StringSliceVar(&flags.Exclude, "exclude", nil, "`nodes` whose kubelets keep their server, such as that of the host on which an installer runs")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", changeTimeout, "how long to wait; the operator continues after that")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
-	complete(cmd, "server", offerNothing)
+	complete(cmd, "server", noCompletion)
 	complete(cmd, "exclude", a.presentNodes)
 	return cmd
 }
 
-// changeLoadBalancer points all kubelets to another server. It always prints the result in the last line, since
-// installers wait for it.
+// changeLoadBalancer points all kubelets to another server. Its last line always has the result, because installers
+// wait for that line.
 func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []string) error {
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // the caller may be gone, and reads the result later
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // the caller may exit early and read the result later
 	err := a.change(cmd, flags, args)
-	if _, err := fmt.Fprintln(a.stdout, resultOf(err)); err != nil {
+	if _, err := fmt.Fprintln(a.stdout, resultLine(err)); err != nil {
 		return err
 	}
 	if _, usage := errors.AsType[usageError](err); usage || errors.Is(err, config.ErrInvalid) {
@@ -107,19 +107,19 @@ func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []s
 	return nil
 }
 
-// resultOf returns the last line.
-func resultOf(err error) string {
+// resultLine returns the last line of output.
+func resultLine(err error) string {
 	if err == nil {
 		return resultMark + " success"
 	}
-	return resultMark + " " + unmarked(strings.ReplaceAll(err.Error(), "\n", "; "))
+	return resultMark + " " + withoutMark(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// resultMark begins the last line. Installers search all output for it, and then for success.
+// resultMark begins the last line. Installers search the whole output for it, and then for success.
 const resultMark = "Result:"
 
-// unmarked returns a text without the mark, which a reason from a node may contain.
-func unmarked(text string) string {
+// withoutMark replaces the mark in a text, because an error from a node may contain the mark.
+func withoutMark(text string) string {
 	return strings.ReplaceAll(view.Clean(text), resultMark, "result:")
 }
 
@@ -146,40 +146,40 @@ func (a *app) change(cmd *cobra.Command, flags changeFlags, args []string) error
 	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
 	defer cancel()
 	c := &changer{
-		app: a, flags: flags, began: a.now(), started: time.Now(), outputs: map[string]json.RawMessage{}, unserved: map[string]string{}, doing: "waiting for an operator",
+		app: a, flags: flags, began: a.now(), started: time.Now(), outputs: map[string]json.RawMessage{}, unserved: map[string]string{}, activity: "waiting for an operator",
 		dial: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
 	}
 	defer c.leave()
 	return c.run(ctx)
 }
 
-// changer requests one change and follows it to its end.
+// changer requests one change and follows the change to its end.
 type changer struct {
 	app   *app
 	flags changeFlags
 	began time.Time
-	// started is the same time with the monotonic clock.
+	// started is the start time, with a reading of the monotonic clock.
 	started time.Time
 	dial    func(ctx context.Context) (operator, error)
-	// operator is the connection to the operator, nil if there is none.
+	// operator is the connection to the operator, or nil.
 	operator operator
-	// asked is set once the request was sent, whether or not there was an answer; before is the last event before
-	// that.
-	asked  bool
-	before uint64
-	// action is the change's, empty until it is admitted; last is its last event that was processed.
+	// requestSent is true after the request was sent, even without an answer. before is the number of the last event
+	// before the request.
+	requestSent bool
+	before      uint64
+	// action is the id of the change's action, "" until it is admitted. last is the number of its last handled event.
 	action string
 	last   uint64
-	// facts and outputs are what is recorded, the outputs by node.
+	// facts has the recorded facts of the change; outputs has the recorded outputs by node.
 	facts   journal.KubeconfigsFacts
 	outputs map[string]json.RawMessage
-	// unserved says why load balancers do not serve, by node.
+	// unserved has the reason, by node, why a load balancer does not serve.
 	unserved map[string]string
-	// joined are nodes that joined after it was planned.
+	// joined lists the nodes that joined after the change was planned.
 	joined []string
 	ended  *journal.ActionEnded
-	// doing is what it last did or waited for.
-	doing string
+	// activity describes the last activity or wait of the change.
+	activity string
 }
 
 func (c *changer) leave() {
@@ -189,21 +189,21 @@ func (c *changer) leave() {
 	}
 }
 
-// run requests the change and follows it, also if another operator takes over.
+// run requests the change and follows it, even if another operator continues the work.
 func (c *changer) run(ctx context.Context) error {
 	for {
-		err := c.goOn(ctx)
+		err := c.requestAndFollow(ctx)
 		switch {
 		case c.ended != nil:
 			return c.conclude(ctx)
 		case ctx.Err() != nil:
-			return c.late(c.flags.why(ctx))
+			return c.conclusionOnTimeout(c.flags.stopReason(ctx))
 		case err != nil && isAnswer(err) && c.action == "":
 			return err
 		case err != nil && isAnswer(err):
-			return c.late(err.Error())
+			return c.conclusionOnTimeout(err.Error())
 		case c.action == "" && time.Since(c.started) > returnTimeout:
-			return c.late(fmt.Sprintf("no operator has answered within %s", returnTimeout))
+			return c.conclusionOnTimeout(fmt.Sprintf("no operator has answered within %s", returnTimeout))
 		}
 		c.leave()
 		if !errors.Is(err, api.ErrNoOperator) {
@@ -216,8 +216,8 @@ func (c *changer) run(ctx context.Context) error {
 	}
 }
 
-// goOn requests the change, unless that is done, and follows it.
-func (c *changer) goOn(ctx context.Context) (err error) {
+// requestAndFollow requests the change unless it was already requested, and then follows it.
+func (c *changer) requestAndFollow(ctx context.Context) (err error) {
 	if c.operator, err = c.dial(ctx); err != nil {
 		return err
 	}
@@ -234,15 +234,15 @@ func (c *changer) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if recorded, err := c.recorded(ctx); err != nil || recorded {
+	if recorded, err := c.isRequestRecorded(ctx); err != nil || recorded {
 		return err
 	}
-	if !c.asked {
+	if !c.requestSent {
 		status, err := c.operator.Status(ctx)
 		if err != nil {
 			return err
 		}
-		c.asked, c.before = true, status.Journal.LastSeq
+		c.requestSent, c.before = true, status.Journal.LastSeq
 	}
 	admitted, err := c.operator.Request(ctx, fsm.Request{
 		Kind: journal.ActionChangeLoadBalancer, Name: journal.Kubeconfigs.Name, Actor: api.LocalActor(), Reason: c.flags.reason, Input: input,
@@ -250,7 +250,7 @@ func (c *changer) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.action, c.doing = admitted.Action, "planning"
+	c.action, c.activity = admitted.Action, "planning"
 	if admitted.Resumed {
 		c.print("joining %s, %s", c.action, admitted.Message)
 		return nil
@@ -259,10 +259,10 @@ func (c *changer) ask(ctx context.Context) error {
 	return nil
 }
 
-// recorded reports whether the request is recorded although there was no answer: a second request would restart every
-// kubelet again.
-func (c *changer) recorded(ctx context.Context) (recorded bool, err error) {
-	if !c.asked {
+// isRequestRecorded reports whether the request is recorded although no answer came. A second request would restart
+// every kubelet again.
+func (c *changer) isRequestRecorded(ctx context.Context) (recorded bool, err error) {
+	if !c.requestSent {
 		return false, nil
 	}
 	query := journal.Query{Name: journal.Kubeconfigs.Name, Types: []journal.Type{journal.TypeActionRequested}, After: c.before}
@@ -275,7 +275,7 @@ func (c *changer) recorded(ctx context.Context) (recorded bool, err error) {
 			continue
 		}
 		if input, err := journal.InputOf[journal.KubeconfigsInput](*requested); err == nil && input.Same(c.flags.KubeconfigsInput) {
-			c.action, c.doing = event.Action, "planning"
+			c.action, c.activity = event.Action, "planning"
 			c.print("%s: pointing the kubelets to %s", c.action, c.flags.Server)
 		}
 	}
@@ -290,7 +290,7 @@ func (c *changer) say(event journal.Decoded) {
 	c.print("%8s  %s", c.elapsed(), strings.TrimPrefix(view.Sentence(c.app.words, event), view.Clean(c.action)+": "))
 }
 
-// print prints a line. It ignores errors, since a lost reader must not end the change.
+// print prints a line. It ignores errors, because the change must continue without a reader.
 func (c *changer) print(format string, args ...any) {
-	_, _ = fmt.Fprintln(c.app.stdout, unmarked(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(c.app.stdout, withoutMark(fmt.Sprintf(format, args...)))
 }

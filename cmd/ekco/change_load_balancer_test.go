@@ -148,7 +148,7 @@ func TestManyThatAreLeftAreCounted(t *testing.T) {
 	for i := range 11 {
 		c.facts.Nodes = append(c.facts.Nodes, journal.KubeconfigsNode{Name: fmt.Sprintf("n%02d", i+1)})
 	}
-	left := c.leftOf()
+	left := c.unfinishedNodes()
 	if !strings.HasPrefix(left, "12 nodes left: n01 (") || !strings.Contains(left, "), n02, n03, ") || !strings.HasSuffix(left, ", n10 and 2 more; ") {
 		t.Errorf("left are %q", left)
 	}
@@ -307,7 +307,7 @@ func TestWhatWasRecordedWithoutAnAnswerIsNotAskedForAgain(t *testing.T) {
 // TestAFormerServerIsPrintedWithoutItsPassword: journals of earlier versions have the password.
 func TestAFormerServerIsPrintedWithoutItsPassword(t *testing.T) {
 	files := []journal.KubeconfigSet{{Path: "kubelet.conf", From: "https://admin:s3cret@10.0.0.1:6443"}}
-	if said := set(&journal.KubeconfigsSet{Files: files}); strings.Contains(said, "s3cret") || !strings.Contains(said, "10.0.0.1:6443") {
+	if said := settingsText(&journal.KubeconfigsSet{Files: files}); strings.Contains(said, "s3cret") || !strings.Contains(said, "10.0.0.1:6443") {
 		t.Errorf("it says %q", said)
 	}
 }

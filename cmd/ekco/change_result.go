@@ -11,23 +11,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// conclude returns what is left to do after the change has ended, or nil.
+// conclude returns an error that lists the remaining work after the change has ended, or nil.
 func (c *changer) conclude(ctx context.Context) error {
 	c.noteJoined(ctx)
 	if c.ended.Outcome != journal.OutcomeDone && c.ended.Outcome != journal.OutcomePartial {
-		return fmt.Errorf("%s ended %s; %sto continue: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.leftOf(), c.flags.again())
+		return fmt.Errorf("%s ended %s; %sto continue: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.unfinishedNodes(), c.flags.continueCommand())
 	}
-	left := c.leftOf()
+	left := c.unfinishedNodes()
 	if left == "" && c.ended.Outcome == journal.OutcomePartial {
 		left = c.ended.Reason + "; "
 	}
 	if left != "" {
-		return fmt.Errorf("%safter repairing that, continue with: %s", left, c.flags.again())
+		return fmt.Errorf("%safter repairing that, continue with: %s", left, c.flags.continueCommand())
 	}
 	return nil
 }
 
-// noteJoined collects the nodes that joined after the change was planned; none if the operator does not answer.
+// noteJoined lists the nodes that joined after the change was planned. It lists none if the operator does not answer.
 func (c *changer) noteJoined(ctx context.Context) {
 	status, err := c.operator.Status(ctx)
 	if err != nil {
@@ -41,22 +41,23 @@ func (c *changer) noteJoined(ctx context.Context) {
 	}
 }
 
-// late returns what is left to do when the command stops waiting.
-func (c *changer) late(why string) error {
-	if c.action == "" && c.asked {
-		return fmt.Errorf("%s: %s; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: %s", why, c.doing, c.flags.again())
+// conclusionOnTimeout returns an error that lists the remaining work when the command stops waiting.
+func (c *changer) conclusionOnTimeout(why string) error {
+	if c.action == "" && c.requestSent {
+		return fmt.Errorf("%s: %s; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: %s", why, c.activity, c.flags.continueCommand())
 	}
 	if c.action == "" {
-		return fmt.Errorf("%s: %s; nothing was changed; check the operator (kubectl -n kurl get pods -l app=ekc-operator), then run: %s", why, c.doing, c.flags.again())
+		return fmt.Errorf("%s: %s; nothing was changed; check the operator (kubectl -n kurl get pods -l app=ekc-operator), then run: %s", why, c.activity, c.flags.continueCommand())
 	}
-	return fmt.Errorf("%s (%s); %sEKCO continues %s; to wait for it: %s", why, c.doing, c.leftOf(), c.action, c.flags.again())
+	return fmt.Errorf("%s (%s); %sEKCO continues %s; to wait for it: %s", why, c.activity, c.unfinishedNodes(), c.action, c.flags.continueCommand())
 }
 
-// maxLeft is how many nodes are named in the result.
-const maxLeft = 10
+// maxNamedNodes is the maximum number of nodes that the result names.
+const maxNamedNodes = 10
 
-// leftOf says which nodes are not done, and why, as the beginning of a sentence; "" for none.
-func (c *changer) leftOf() string {
+// unfinishedNodes returns the beginning of a sentence that names the unfinished nodes with reasons, or "" if there are
+// none.
+func (c *changer) unfinishedNodes() string {
 	var left []string
 	for _, node := range c.facts.Nodes {
 		changed, err := actionsbalancer.ChangedOf(node, c.outputs[node.Name])
@@ -80,10 +81,10 @@ func (c *changer) leftOf() string {
 	if len(left) == 0 {
 		return ""
 	}
-	named := left[:min(len(left), maxLeft)]
+	named := left[:min(len(left), maxNamedNodes)]
 	more := ""
-	if len(left) > maxLeft {
-		more = fmt.Sprintf(" and %d more", len(left)-maxLeft)
+	if len(left) > maxNamedNodes {
+		more = fmt.Sprintf(" and %d more", len(left)-maxNamedNodes)
 	}
 	return fmt.Sprintf("%s left: %s%s; ", words.Count(len(left), "node"), strings.Join(named, ", "), more)
 }

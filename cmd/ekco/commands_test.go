@@ -31,6 +31,7 @@ func TestBareEkcoPrintsItsVersionOnStandardError(t *testing.T) {
 		t.Errorf("standard output has %q", d.out)
 	}
 	d.expect(d.types("version"), exitDone, "EKCO v", "")
+	d.expect(d.types("--version"), exitDone, "EKCO v", "")
 	d.expect(d.types("version", "-o", "json"), exitDone, `"version": "v`, "")
 }
 
@@ -117,7 +118,7 @@ func TestHelpListsWhatIsBuiltAndNothingElse(t *testing.T) {
 
 func TestEveryCommandHasAnExample(t *testing.T) {
 	for _, cmd := range newRootCommand(newApp()).Commands() {
-		if !cmd.Hidden && cmd.Example == "" && cmd.Name() != "help" && cmd.Name() != "completion" {
+		if !cmd.Hidden && cmd.Example == "" && cmd.Name() != "completion" {
 			t.Errorf("%s has no example", cmd.CommandPath())
 		}
 	}
@@ -126,7 +127,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 	d := newDesk(t, &fakeOperator{past: past(t, 5)})
 	broken := writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })
-	d.app.stdout = &takenOutput{broken, unreadTimeout, d.app.unread}
+	d.app.stdout = &guardedOutput{broken, unreadTimeout, d.app.unread}
 	if code := d.types("history"); code != exitDone || d.errOut.Len() != 0 {
 		t.Errorf("exit code %d, said %q", code, d.errOut)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// completionTimeout is how long a completion may take.
+// completionTimeout limits one completion.
 const completionTimeout = 2 * time.Second
 
-// addCompletionCommand adds cobra's command. Cobra's own shows its help and succeeds without a shell or with an
-// unknown one.
+// addCompletionCommand replaces cobra's completion command. Cobra's command prints its help and succeeds if the shell
+// is missing or unknown.
 func addCompletionCommand(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -28,18 +28,18 @@ func addCompletionCommand(root *cobra.Command) {
 	}
 }
 
-// complete sets the values that a shell completes for a flag.
+// complete sets the values that a shell offers for a flag.
 func complete(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return values(cmd), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		// Only a flag that does not exist, or is completed twice.
+		// The only causes are a flag that does not exist, or a second call for the same flag.
 		panic(err)
 	}
 }
 
-// completeFirst completes the first argument.
+// completeFirst sets the values for the first argument.
 func completeFirst(values func(*cobra.Command) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -49,7 +49,7 @@ func completeFirst(values func(*cobra.Command) []string) cobra.CompletionFunc {
 	}
 }
 
-// ask returns the status for a completion; an empty one on an error.
+// ask returns the status for a completion, or an empty status on an error.
 func (a *app) ask(cmd *cobra.Command) api.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
@@ -69,7 +69,7 @@ func (a *app) nodeNames(cmd *cobra.Command) []string {
 	return nodeNames(a.ask(cmd), func(api.NodeStatus) bool { return true })
 }
 
-// presentNodes leaves out purged and gone nodes.
+// presentNodes returns the names of the nodes, except purged and gone nodes.
 func (a *app) presentNodes(cmd *cobra.Command) []string {
 	return nodeNames(a.ask(cmd), presentNode)
 }
@@ -78,7 +78,7 @@ func presentNode(node api.NodeStatus) bool {
 	return node.State != fsmnode.Purged && node.State != fsmnode.Gone
 }
 
-// nodeNames returns each name once: a Node may have been created again with the same name.
+// nodeNames returns names without duplicates, because a Node may have been created again with the same name.
 func nodeNames(status api.Status, wanted func(api.NodeStatus) bool) []string {
 	var names []string
 	for _, node := range status.Nodes {
@@ -108,10 +108,10 @@ func (a *app) actionIDs(cmd *cobra.Command) []string {
 	return ids
 }
 
-// maxEnded is how many ended actions are completed.
+// maxEnded is the maximum number of ended actions that a shell offers.
 const maxEnded = 50
 
-// actionsOfHistory returns the open actions and the latest that ended, newest first.
+// actionsOfHistory returns the open actions and the latest ended ones, newest first.
 func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
 	return actionsKnown(ctx, backend)
 }
 
-// actionsKnown returns the ids that it finds before ctx ends.
+// actionsKnown returns the ids of actions that it can read before ctx ends.
 func actionsKnown(ctx context.Context, backend api.Backend) []string {
 	var ids []string
 	if status, err := backend.Status(ctx); err == nil {

@@ -18,14 +18,14 @@ import (
 // connection is a command's access to the journal.
 type connection struct {
 	api.Backend
-	// running is set if an operator answers; otherwise the command reads the file.
+	// running is true if an operator answers; otherwise the command reads the file.
 	running bool
 	close   func()
-	// again connects to the operator again after the connection was lost.
+	// again reconnects to the operator after a lost connection.
 	again func(ctx context.Context) (operator, error)
 }
 
-// connect connects to the operator that holds the journal, or opens the file if no operator runs.
+// connect connects to the operator that has the journal open, or opens the file if no operator runs.
 func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, error) {
 	cfg, err := a.settings(cmd, "journal", "log_level")
 	if err != nil {
@@ -43,47 +43,47 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	if err != nil {
 		return nil, err
 	}
-	// It was only read, so an error of closing it loses nothing.
+	// The file was only read, so an error on close loses nothing.
 	return &connection{Backend: file, close: func() { _ = file.Close() }}, nil
 }
 
-// lockTimeout is how long a command waits for a process that holds the journal and does not listen.
+// lockTimeout is how long a command waits for a process that has the journal open but does not listen.
 const lockTimeout = 2 * time.Second
 
-// with connects while use runs; use may replace the connection. It runs use again if a process holds the journal and
-// does not listen: use cannot have done or printed anything then.
-func (a *app) with(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
+// withConnection connects, then calls use. It calls use again if a process has the journal open but does not listen,
+// because use cannot have done anything then. use may replace the connection.
+func (a *app) withConnection(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
 	wait, cancel := context.WithTimeout(ctx, min(a.holderTimeout, lockTimeout))
 	defer cancel()
 	tick := time.NewTicker(holderRetry)
 	defer tick.Stop()
 	for {
-		err := a.withNow(ctx, cmd, use)
+		err := a.tryWithConnection(ctx, cmd, use)
 		if !errors.Is(err, journal.ErrLocked) || errors.Is(err, api.ErrNoAnswer) {
 			return err
 		}
 		select {
 		case <-tick.C:
 		case <-wait.Done():
-			return held(err)
+			return lockedError(err)
 		}
 	}
 }
 
-// withNow is one attempt of with.
-func (a *app) withNow(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
+// tryWithConnection makes one attempt of withConnection.
+func (a *app) tryWithConnection(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
 	backend, err := a.connect(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { backend.close() }()
-	a.unread.ends.Store(true)
+	a.unread.mayEnd.Store(true)
 	return use(backend)
 }
 
-// withStatus shows the status of the operator or of the file.
+// withStatus reads the status of the operator or of the file, and shows it.
 func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error {
-	return a.with(cmd.Context(), cmd, func(backend *connection) error {
+	return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
 		status, err := backend.Status(cmd.Context())
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error 
 	})
 }
 
-// reach dials the operator. Its error wraps ErrNoOperator if no process listens.
+// reach dials the operator. It returns ErrNoOperator if no process listens.
 func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
 	reached, err := a.dial(ctx, cfg.Socket())
 	switch {
@@ -106,12 +106,12 @@ func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
 }
 
 const (
-	// returnTimeout is how long an operator may take to return after the connection was lost.
+	// returnTimeout is how long an operator may take to answer again after a lost connection.
 	returnTimeout = 2 * time.Minute
 	returnRetry   = time.Second
 )
 
-// awaitOperator dials until an operator answers, returnTimeout is over, or no operator can come.
+// awaitOperator dials until an operator answers, returnTimeout has passed, or no operator can start.
 func awaitOperator(ctx context.Context, dial func(context.Context) (operator, error)) (operator, error) {
 	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func awaitOperator(ctx context.Context, dial func(context.Context) (operator, er
 	}
 }
 
-// explainSilence adds which process holds the journal to the error of an operator that does not answer.
+// explainSilence adds to the error of a silent operator which process has the journal open.
 func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence error) error {
 	file, err := a.file(cfg)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 	}
 	_, err = file.Status(ctx)
 	if errors.Is(err, journal.ErrLocked) {
-		return fmt.Errorf("%w; %w; %s", silence, err, restartPod)
+		return fmt.Errorf("%w; %w; %s", silence, err, restartPodAdvice)
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w; %w", silence, err)
@@ -146,8 +146,8 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 	return fmt.Errorf("%w, and no process holds the journal; look for the process that holds %s", silence, cfg.Socket())
 }
 
-// free returns an error that wraps ErrLocked while a process holds the journal.
-func (a *app) free(ctx context.Context, cfg config.Config) error {
+// requireUnlocked returns an error that wraps ErrLocked if a process has the journal open.
+func (a *app) requireUnlocked(ctx context.Context, cfg config.Config) error {
 	file, err := a.file(cfg)
 	if err != nil {
 		return err
@@ -165,15 +165,15 @@ func (a *app) file(cfg config.Config) (*offline.Backend, error) {
 	return offline.New(cfg.Journal, capabilities(cluster{}).Machines(), []string{self, journalChildCommand}, verifyInChild(self)), nil
 }
 
-// restartPod is the advice for an operator that hangs.
-const restartPod = "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator): open actions continue after that"
+// restartPodAdvice is advice in messages about an operator that hangs.
+const restartPodAdvice = "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator): open actions continue after that"
 
-// held explains that another process holds the file: an operator that has just started, or that does not serve its
-// socket.
-func held(err error) error {
+// lockedError returns an error that explains that another process has the file open: an operator that has just started,
+// or an operator that does not serve its socket.
+func lockedError(err error) error {
 	if errors.Is(err, journal.ErrLocked) {
 		return fmt.Errorf("%w, which does not listen on the socket next to it; an operator listens a moment after its start: "+
-			"try again, and if that does not help, %s", err, restartPod)
+			"try again, and if that does not help, %s", err, restartPodAdvice)
 	}
 	return err
 }

@@ -29,12 +29,12 @@ func kubeletCSRsOf(c cluster) ring.Capability {
 	}
 }
 
-// reachCSRs returns the client. It sends nothing yet.
+// reachCSRs creates the client. It sends no request.
 func reachCSRs(config *rest.Config) (csr.API, error) {
 	return csr.NewClient(config, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 }
 
-// judgeCSR lets the action judge a request as the machine does.
+// judgeCSR lets the action use the same rules for a certificate request as the machine.
 func judgeCSR(asked journal.CSR, around journal.CSRAround) (key, reason string) {
 	verdict := fsmcsr.Judge(asked, around)
 	return verdict.Key, verdict.Reason

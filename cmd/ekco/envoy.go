@@ -13,7 +13,7 @@ import (
 	observersenvoy "github.com/replicatedhq/ekco/observers/envoy"
 )
 
-// envoyOf returns the capability for Envoy's pods that stay unready.
+// envoyOf returns the capability that restarts Envoy pods that stay unready.
 func envoyOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm:     fsmenvoy.Capability(),
@@ -24,7 +24,7 @@ func envoyOf(c cluster) ring.Capability {
 	}
 }
 
-// envoySources watch pods only if EKCO may restart them.
+// envoySources returns the sources. They watch pods only if EKCO may restart them.
 func envoySources(c cluster, known map[string]journal.EnvoyPod) []observers.Source {
 	switch {
 	case c.cfg.RestartFailedEnvoyPods && c.cfg.ContourNamespace != "": // "" would mean all namespaces

@@ -12,16 +12,16 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
-// Exit codes.
+// These are the exit codes.
 const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitNotAJournal is the code of "journal verify" for a file that is not a journal.
+	// exitNotAJournal is the exit code of "journal verify" for a file that is no journal.
 	exitNotAJournal = 3
 )
 
-// exitError is an exit code without a message: the command has printed the error.
+// exitError is an exit code without a message, because the command has already printed the error.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -48,7 +48,7 @@ func conclude(stderr io.Writer, command string, err error) int {
 		_, _ = fmt.Fprintf(stderr, "Run \"%s --help\" for what is possible.\n", command)
 		return exitUsage
 	}
-	if _, ok := errors.AsType[unchecked](err); ok {
+	if _, ok := errors.AsType[statusCheckError](err); ok {
 		return exitNeedsYou
 	}
 	if errors.Is(err, config.ErrInvalid) || errors.Is(err, api.ErrInvalid) || errors.Is(err, fsm.ErrAmbiguous) {

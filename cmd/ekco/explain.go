@@ -47,7 +47,7 @@ If no operator runs, it shows what is in the journal.`,
 	return cmd
 }
 
-var explainArgument = argument{is: "the name of a node or thing, or an action's id"}
+var explainArgument = argument{name: "the name of a node or thing, or an action's id"}
 
 // explainable returns the possible arguments of explain.
 func explainable(status api.Status) []string {
@@ -62,21 +62,21 @@ func actionNames(status api.Status) (ids []string) {
 	return ids
 }
 
-// explain explains what has this name; without a name, all problems.
+// explain explains the node, thing or action with this name. Without a name it explains all problems.
 func (a *app) explain(ctx context.Context, backend *connection, word, output string) error {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return err
 	}
 	api.Judge(&status, a.words.Verb)
-	options := view.Options{Color: a.color(), Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words}
+	options := view.Options{Color: a.color(), Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words}
 	if word == "" {
 		if output != "text" {
 			return view.Value(a.stdout, problemsOf(status), output)
 		}
 		return view.Problems(a.stdout, status, options)
 	}
-	requests := meant(status, word)
+	requests := resolveName(status, word)
 	if len(requests) == 0 {
 		return a.explainEnded(ctx, backend, status, word, options)
 	}
@@ -86,12 +86,40 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 		if err != nil {
 			return err
 		}
+		for i := range explained {
+			addEndings(ctx, backend, &explained[i])
+		}
 		things = append(things, explained...)
 	}
 	if output != "text" {
 		return view.Value(a.stdout, things, output)
 	}
 	return view.Things(a.stdout, things, status, options)
+}
+
+// endingsRead is how many ended actions of a thing explain reads at most.
+const endingsRead = 20
+
+// addEndings adds the last action of each kind that ended: the state keeps only those that decide what EKCO does next.
+func addEndings(ctx context.Context, backend api.Backend, thing *api.ThingExplanation) {
+	subject := thing.Subject
+	query := journal.Query{
+		Kind: subject.Kind, Name: subject.Name, UID: subject.UID, Types: []journal.Type{journal.TypeActionEnded}, Reverse: true, Limit: endingsRead,
+	}
+	for event, err := range backend.Events(ctx, query, false) {
+		if err != nil {
+			return // the rest of the explanation is still true
+		}
+		ended, is := event.Decoded().Body.(*journal.ActionEnded)
+		kind := kindOf(ctx, backend, event.Action)
+		if _, known := thing.Last[kind]; known || kind == "" || !is {
+			continue
+		}
+		if thing.Last == nil {
+			thing.Last = map[journal.ActionKind]fsm.Ending{}
+		}
+		thing.Last[kind] = fsm.Ending{Action: event.Action, Outcome: ended.Outcome, Seq: event.Seq, At: event.Time}
+	}
 }
 
 // problems is the output of explain without an argument as JSON or YAML.
@@ -105,15 +133,13 @@ func problemsOf(status api.Status) problems {
 	return problems{status.Verdict, status.Problems, status.Next}
 }
 
-// meant finds what a name on the command line means: an open action, KIND/NAME, or every node and thing of that name.
-func meant(status api.Status, word string) (requests []api.ThingRequest) {
+// resolveName resolves a name on the command line: an open action, a node, every other thing of that name, or KIND/NAME.
+func resolveName(status api.Status, word string) (requests []api.ThingRequest) {
 	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
 		return []api.ThingRequest{{Action: word}}
 	}
-	for _, node := range status.Nodes {
-		if node.Name == word {
-			requests = append(requests, api.ThingRequest{Kind: fsmnode.Machine, Name: word})
-		}
+	if isNode(status, word) {
+		return []api.ThingRequest{{Kind: fsmnode.Machine, Name: word}}
 	}
 	for _, thing := range status.Things {
 		if thing.Name == word {
@@ -150,8 +176,8 @@ func (a *app) explainEnded(ctx context.Context, backend *connection, status api.
 	return tree.Flush()
 }
 
-// origin finds the first event of an action.
-func origin(ctx context.Context, backend api.Backend) func(string) (journal.Event, bool) {
+// firstEventOf returns a function that finds the first event of an action.
+func firstEventOf(ctx context.Context, backend api.Backend) func(string) (journal.Event, bool) {
 	return func(action string) (journal.Event, bool) {
 		for event, err := range backend.Events(ctx, journal.Query{Action: action, Limit: 1}, false) {
 			return event, err == nil

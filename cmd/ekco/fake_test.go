@@ -202,7 +202,7 @@ func newDesk(t *testing.T, running *fakeOperator) *desk {
 	d := &desk{t: t, dir: t.TempDir(), out: new(bytes.Buffer), errOut: new(bytes.Buffer)}
 	d.env = map[string]string{"JOURNAL": filepath.Join(d.dir, "journal.db")}
 	d.app = &app{
-		unread: &unread{},
+		unread: &unreadGuard{},
 		stdin:  strings.NewReader(""), stdout: d.out, stderr: d.errOut,
 		env: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
 		now: func() time.Time { return noon }, words: capabilities(cluster{}).Vocabulary(),

@@ -12,7 +12,7 @@ import (
 const primaryHost = "primary-host"
 
 func newGenerateHAProxyConfigCommand(a *app) *cobra.Command {
-	// pflag's own lists would drop everything after a line break.
+	// StringArray keeps line breaks; pflag's list types would drop everything after a line break.
 	var given []string
 	cmd := &cobra.Command{
 		Use:   "generate-haproxy-config",
@@ -45,9 +45,9 @@ nor an operator.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&given, primaryHost, nil, "`hosts` that are primaries: IP addresses or names, with commas between them (required)")
-	complete(cmd, primaryHost, offerNothing)
+	complete(cmd, primaryHost, noCompletion)
 	return cmd
 }
 
-// offerNothing keeps a shell from completing file names for a value that is not a file.
-func offerNothing(*cobra.Command) []string { return nil }
+// noCompletion makes a shell offer no file names for a value that is not a file.
+func noCompletion(*cobra.Command) []string { return nil }

@@ -33,7 +33,7 @@ error what it did.`,
 				return usageError{err}
 			}
 			if cmd.Flags().Changed(primaryHost) {
-				// Cobra's own note for a deprecated flag would go to standard output.
+				// Cobra would print its own note about a deprecated flag to standard output.
 				if _, err := fmt.Fprintf(a.stderr, "ekco: --%s is ignored: the primaries are in HAProxy's configuration\n", primaryHost); err != nil {
 					return err
 				}
@@ -52,11 +52,11 @@ error what it did.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "/etc/kubernetes/manifests/haproxy", "the manifest")
 	cmd.Flags().StringVar(&image, "image", "", "image of HAProxy (required)")
-	// Installers of earlier versions give it.
+	// Installers of earlier versions still pass this flag.
 	cmd.Flags().StringArray(primaryHost, nil, "has no effect")
 	if err := cmd.Flags().MarkHidden(primaryHost); err != nil {
 		panic(err)
 	}
-	complete(cmd, "image", offerNothing)
+	complete(cmd, "image", noCompletion)
 	return cmd
 }

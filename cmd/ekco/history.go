@@ -18,26 +18,26 @@ import (
 func newHistoryCommand(a *app) *cobra.Command {
 	flags := historyFlags{words: a.words}
 	cmd := &cobra.Command{
-		Use:   "history [KIND/NAME]",
+		Use:   "history [NODE|KIND/NAME]",
 		Short: "Show what happened, newest last",
 		Long: `Shows what EKCO saw, decided and did, one event per line, newest last; -o tree
 groups each action's steps with their durations and outcomes, and names its cause;
 --summary shows one line for each action, refusal and pause. Both show a rollout
 (the same change on several nodes) as one entry with a line for each action.
-With KIND/NAME it shows the events of that node or thing alone; --node also shows the
+With NODE or KIND/NAME it shows the events of that node or thing alone; --node also shows the
 events of the pods on the node.
 
-Without KIND/NAME, --node, --component, --action, --type, --since and --limit it shows the
+Without a name, --node, --component, --action, --type, --since and --limit it shows the
 last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
 first. Times are in UTC; --local shows and reads them in the time zone of this
 machine, or in that of the environment variable TZ.
 
-` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d, 1w), a date (2026-11-21,
+` + wrapHelp(`--since and --until take a duration before now (90s, 24h, 7d, 1w), a date (2026-11-21,
 yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or a time of day (00:09), which means the latest one. --type takes names and patterns like "step.*",
 and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
-  ekco history node/worker-2
+  ekco history worker-2
   ekco history --since 1h -o tree
   ekco history --since yesterday --summary
   ekco history --since yesterday --until 00:09
@@ -89,18 +89,18 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return err
 	}
-	printer, err := view.NewHistory(a.stdout, flags.form(), view.Options{
-		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
+	printer, err := view.NewHistory(a.stdout, flags.outputFormat(), view.Options{
+		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
 	})
 	if err != nil {
 		return usageError{err}
 	}
 	stream := &historyStream{
-		backend: backend, selects: flags.selects, printer: printer, last: query.After,
-		sign: &signOfLife{w: a.stderr, terminal: a.stderrTerminal && a.stdoutTerminal},
+		backend: backend, selects: flags.filterBackend, printer: printer, last: query.After,
+		sign: &statusLine{w: a.stderr, terminal: a.stderrTerminal && a.stdoutTerminal},
 	}
 	if flags.newest() {
-		err = eachOfNewest(ctx, flags.selects(ctx, backend), query, stream.event)
+		err = eachOfNewest(ctx, flags.filterBackend(ctx, backend), query, stream.event)
 	} else {
 		err = stream.events(ctx, query, false)
 	}
@@ -114,22 +114,22 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	return printer.Flush()
 }
 
-// historyStream shows the events of a backend, and knows the last one it showed.
+// historyStream prints the events of a backend, and remembers the last printed event.
 type historyStream struct {
 	backend *connection
-	// selects returns a backend with only the selected events.
-	selects func(context.Context, api.Backend) selecting
+	// selects returns a backend with only the events that the flags select.
+	selects func(context.Context, api.Backend) filteredBackend
 	printer view.History
 	last    uint64
-	sign    *signOfLife
+	sign    *statusLine
 }
 
 func (s *historyStream) event(event journal.Event) error {
 	s.last = max(s.last, event.Seq)
-	return s.sign.away(func() error { return s.printer.Event(event) })
+	return s.sign.printAbove(func() error { return s.printer.Event(event) })
 }
 
-// streamError is an error of reading, not of showing.
+// streamError is an error of reading events, not of printing them.
 type streamError struct{ error }
 
 func (e streamError) Unwrap() error { return e.error }
@@ -146,10 +146,9 @@ func (s *historyStream) events(ctx context.Context, query journal.Query, follow 
 	return nil
 }
 
-// followHistory shows what happens from now on, also across restarts of the
-// operator.
+// followHistory prints new events until the command is interrupted, also across restarts of the operator.
 func (a *app) followHistory(ctx context.Context, stream *historyStream, query journal.Query) error {
-	var again regains
+	var again reconnectLimit
 	for {
 		query.After = stream.last
 		settled := a.watchTrouble(ctx, stream.backend.Backend, stream.sign)
@@ -165,7 +164,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 		back, dialErr := again.await(ctx, stream.last, err, stream.backend.again)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // interrupted
+			return nil //nolint:nilerr // the user interrupted it
 		case dialErr != nil:
 			return dialErr
 		}
@@ -175,7 +174,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 	}
 }
 
-// eachOfNewest passes on the newest events of the query, oldest first. It keeps up to query.Limit events in memory.
+// eachOfNewest passes the newest events of the query to take, oldest first. It has up to query.Limit events in memory.
 func eachOfNewest(ctx context.Context, backend api.Backend, query journal.Query, take func(journal.Event) error) error {
 	query.Reverse = true
 	var events []journal.Event
@@ -193,7 +192,7 @@ func eachOfNewest(ctx context.Context, backend api.Backend, query journal.Query,
 	return nil
 }
 
-// lookup finds one event by its sequence number.
+// lookup returns a function that finds one event by its sequence number.
 func lookup(ctx context.Context, backend api.Backend) func(uint64) (journal.Event, bool) {
 	return func(seq uint64) (journal.Event, bool) {
 		for event, err := range backend.Events(ctx, journal.Query{After: seq - 1, Before: seq + 1, Limit: 1}, false) {

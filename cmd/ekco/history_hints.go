@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// hintAtOlder prints on standard error that the default window leaves out older events.
+// hintAtOlder prints a hint to standard error if older events exist outside the default window.
 func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags historyFlags, query journal.Query) error {
 	if !flags.defaultWindow() || query.Since.IsZero() {
 		return nil
@@ -29,13 +29,13 @@ func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags histor
 	return nil
 }
 
-// hintAtUnknown prints on standard error that the journal does not know the node, thing or action that was given.
+// hintAtUnknown prints a hint to standard error if the journal does not know the given node, thing or action.
 func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags historyFlags) error {
 	about := ""
 	if flags.thing != (api.ThingRequest{}) {
 		about = flags.thing.Kind + "/" + flags.thing.Name
 	}
-	ofThing := historyFlags{thing: flags.thing}.selects(ctx, backend)
+	ofThing := historyFlags{thing: flags.thing}.filterBackend(ctx, backend)
 	for _, asked := range []struct {
 		what, name string
 		from       api.Backend
@@ -45,7 +45,7 @@ func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags hist
 		{"node", flags.node, backend, journal.Query{Node: flags.node, Limit: 1}, func() []string {
 			status, err := backend.Status(ctx)
 			if err != nil {
-				return nil // no suggestion then
+				return nil // no suggestion is possible
 			}
 			return nodeNames(status, func(api.NodeStatus) bool { return true })
 		}},

@@ -16,20 +16,20 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// window is how far back history goes by default.
-const window = 24 * time.Hour
+// defaultHistoryWindow is how far back history shows events by default.
+const defaultHistoryWindow = 24 * time.Hour
 
 type historyFlags struct {
 	words *words.Vocabulary
-	// thing selects the events of one node or thing; zero selects all.
+	// thing selects the events of one node or thing; the zero value selects all.
 	thing                              api.ThingRequest
 	node, action, since, until, output string
 	components, types                  []string
 	follow, reverse, summary, local    bool
 	limit                              int
-	// limited is set when a limit was given.
+	// limited is true if the user gave a limit.
 	limited bool
-	// zone is the time zone in which times are shown and read; nil is UTC.
+	// zone is the time zone for printed and parsed times; nil is UTC.
 	zone *time.Location
 }
 
@@ -49,20 +49,20 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	outputFlag(cmd, &f.output, "table", view.HistoryFormats()...)
 }
 
-// form is how the history is shown.
-func (f historyFlags) form() string {
+// outputFormat returns the output format.
+func (f historyFlags) outputFormat() string {
 	if f.summary {
 		return "summary"
 	}
 	return f.output
 }
 
-// defaultWindow reports whether no flag limits the events.
+// defaultWindow reports whether no flag restricts the events.
 func (f historyFlags) defaultWindow() bool {
 	return f.node == "" && f.thing == (api.ThingRequest{}) && len(f.components) == 0 && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
 }
 
-// newest reports whether to show the newest events, oldest first.
+// newest reports whether to print the newest events, oldest first.
 func (f historyFlags) newest() bool { return f.limit > 0 && !f.reverse }
 
 // query returns the query for the flags.
@@ -83,28 +83,28 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 		return query, usagef("-o tree and --reverse cannot be combined")
 	}
 	var err error
-	if query.Since, err = moment("--since", f.since, now, cmp.Or(f.zone, time.UTC)); err != nil {
+	if query.Since, err = parseMoment("--since", f.since, now, cmp.Or(f.zone, time.UTC)); err != nil {
 		return query, err
 	}
-	if query.Until, err = moment("--until", f.until, now, cmp.Or(f.zone, time.UTC)); err != nil {
+	if query.Until, err = parseMoment("--until", f.until, now, cmp.Or(f.zone, time.UTC)); err != nil {
 		return query, err
 	}
 	if !query.Since.IsZero() && !query.Until.IsZero() && !query.Since.Before(query.Until) {
 		return query, usagef("--since %s is not before --until %s", f.since, f.until)
 	}
 	if f.defaultWindow() {
-		query.Since = now.Add(-window)
+		query.Since = now.Add(-defaultHistoryWindow)
 	}
 	query.Types, err = f.selectTypes()
 	return query, err
 }
 
-// selectTypes returns the types that match both --component and --type; none means all.
+// selectTypes returns the event types that match both --component and --type. No types means all.
 func (f historyFlags) selectTypes() ([]journal.Type, error) {
 	if len(f.components) == 0 && len(f.types) == 0 {
 		return nil, nil
 	}
-	family, err := f.family()
+	family, err := f.componentTypes()
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +133,13 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 	return slices.Compact(selected), nil
 }
 
-// componentNames returns what --component may be, sorted.
+// componentNames returns the valid values of --component, sorted.
 func (f historyFlags) componentNames() []string {
 	return slices.Sorted(slices.Values(f.words.Components()))
 }
 
-// family returns the types of --component; all types without it.
-func (f historyFlags) family() (family []journal.Type, err error) {
+// componentTypes returns the event types of --component, or all types without that flag.
+func (f historyFlags) componentTypes() (family []journal.Type, err error) {
 	if len(f.components) == 0 {
 		return journal.Types(), nil
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// selecting is a backend that leaves out events which a query cannot leave out.
-type selecting struct {
+// filteredBackend is a backend that filters events in ways that a query cannot.
+type filteredBackend struct {
 	api.Backend
 	keeps []func(journal.Event) bool
 }
 
-// Events implements [api.Backend]. A limit counts the events that remain.
-func (s selecting) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
+// Events implements [api.Backend]. A limit counts only the events that pass the filter.
+func (s filteredBackend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	if len(s.keeps) == 0 {
 		return s.Backend.Events(ctx, query, follow)
 	}
@@ -39,9 +39,9 @@ func (s selecting) Events(ctx context.Context, query journal.Query, follow bool)
 	}
 }
 
-// selects returns a backend that leaves out what the query finds but the flags do not select.
-func (f historyFlags) selects(ctx context.Context, backend api.Backend) selecting {
-	selected := selecting{Backend: backend}
+// filterBackend returns a backend that drops events that match the query but not the flags.
+func (f historyFlags) filterBackend(ctx context.Context, backend api.Backend) filteredBackend {
+	selected := filteredBackend{Backend: backend}
 	if slices.ContainsFunc(f.components, f.words.Shares) {
 		kinds := &actionKinds{find: func(action string) journal.ActionKind { return kindOf(ctx, backend, action) }}
 		selected.keeps = append(selected.keeps, func(e journal.Event) bool { return f.ofComponents(e, kinds) })
@@ -61,13 +61,13 @@ func (f historyFlags) ofComponents(e journal.Event, kinds *actionKinds) bool {
 	return slices.ContainsFunc(f.components, func(name string) bool { return f.words.Belongs(name, decoded, kinds.of) })
 }
 
-// kindsOf returns the kinds of subjects that KIND/NAME may mean: the kind as given, and the subjects' kinds of that
-// machine.
+// kindsOf returns the kinds of subjects that KIND/NAME may mean: the given kind, and the kinds of the subjects that the
+// machine of that name manages.
 func kindsOf(ctx context.Context, backend api.Backend, thing api.ThingRequest) []string {
 	kinds := []string{thing.Kind}
 	things, err := backend.ExplainThing(ctx, thing)
 	if err != nil {
-		return kinds // the journal may still have events of what EKCO no longer knows
+		return kinds // the journal may have events of subjects that EKCO no longer manages
 	}
 	for _, known := range things {
 		kinds = append(kinds, known.Subject.Kind)
@@ -81,12 +81,12 @@ type actionKinds struct {
 	find  func(action string) journal.ActionKind
 }
 
-// learn takes the kind from the first event of an action.
+// learn reads the kind from the first event of an action.
 func (k *actionKinds) learn(e journal.Decoded) {
 	if k.known == nil {
 		k.known = map[string]journal.ActionKind{}
 	}
-	if kind := beginning(e); kind != "" {
+	if kind := startedKind(e); kind != "" {
 		k.known[e.Action] = kind
 	}
 }
@@ -100,20 +100,20 @@ func (k *actionKinds) of(action string) journal.ActionKind {
 	return kind
 }
 
-// kindOf reads the kind of an action from the journal; "" if it is not there.
+// kindOf reads the kind of an action from the journal. It returns "" if the journal does not have the action.
 func kindOf(ctx context.Context, backend api.Backend, action string) journal.ActionKind {
 	query := journal.Query{Action: action, Types: []journal.Type{journal.TypeActionRequested, journal.TypeActionAdopted}, Limit: 1}
 	for event, err := range backend.Events(ctx, query, false) {
 		if err != nil {
 			return ""
 		}
-		return beginning(event.Decoded())
+		return startedKind(event.Decoded())
 	}
 	return ""
 }
 
-// beginning returns the kind of the action that begins with the event, or "".
-func beginning(e journal.Decoded) journal.ActionKind {
+// startedKind returns the action kind if the event begins an action, or "".
+func startedKind(e journal.Decoded) journal.ActionKind {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		return p.Kind

@@ -16,44 +16,44 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// Intervals and limits of the housekeeping.
+// These are the intervals and limits of the housekeeping.
 const (
-	// lookEvery is how often the journal is measured.
-	lookEvery = time.Minute
-	// retainFirst is the time until the first retention: short, so that an operator that restarts every day gets to
-	// it.
-	retainFirst = 10 * time.Minute
-	retainEvery = 24 * time.Hour
-	// shrinkAgain is the time until the next attempt if a journal is too large and no more events may leave it: an
-	// attempt reads all of it.
-	shrinkAgain = time.Hour
-	// Exports and damaged files stay this many times as long as events, and each of the two kinds may have this many
-	// times the maximum size of the journal.
+	// measureInterval is how often EKCO measures the journal.
+	measureInterval = time.Minute
+	// firstRetentionAfter is the time from the start to the first retention. It is short, so that an operator that
+	// restarts every day still runs the retention.
+	firstRetentionAfter = 10 * time.Minute
+	retainEvery         = 24 * time.Hour
+	// shrinkInterval is the time to the next attempt if a journal is too large and no more events can be removed. Each
+	// attempt reads the whole journal.
+	shrinkInterval = time.Hour
+	// Exports and damaged files stay asideAges times as long as events. Each of the two kinds of files may use
+	// asideSizes times the maximum size of the journal.
 	asideAges, asideSizes = 4, 2
 )
 
-// house limits the size of the journal and of the files next to it.
-type house struct {
+// housekeeper limits the size of the journal and of the files next to it.
+type housekeeper struct {
 	cfg config.Config
-	// needed returns which events must stay; see [ring.Ring.Needed].
+	// needed returns a function that reports which events must stay; see [ring.Ring.Needed].
 	needed func(ctx context.Context) (func(journal.Event) bool, error)
-	// mayPrune reports whether files may be removed; see [ring.Ring.MayPrune].
+	// mayPrune reports whether files may be deleted; see [ring.Ring.MayPrune].
 	mayPrune func(ctx context.Context) (bool, error)
 	store    *bolt.Store
 	metrics  *api.Metrics
 	log      *slog.Logger
-	// retain and shrink are the times of the next retention and of the next attempt to shrink.
+	// retain is the time of the next retention; shrink is the time of the next attempt to make the journal smaller.
 	retain, shrink time.Time
 }
 
-// keep moves old events into an export, soon after the start and then once a day, or at once if the journal is too
-// large. It also reports the journal's size.
-func (h *house) keep(ctx context.Context) error {
-	h.retain = time.Now().Add(retainFirst)
-	tick := time.NewTicker(lookEvery)
+// keep moves old events into an export: soon after the start, then once a day, and at once if the journal is too large.
+// It also reports the journal's size.
+func (h *housekeeper) keep(ctx context.Context) error {
+	h.retain = time.Now().Add(firstRetentionAfter)
+	tick := time.NewTicker(measureInterval)
 	defer tick.Stop()
 	for {
-		h.look(ctx)
+		h.measure(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -62,11 +62,11 @@ func (h *house) keep(ctx context.Context) error {
 	}
 }
 
-// look measures the journal, and makes it smaller if necessary.
-func (h *house) look(ctx context.Context) {
+// measure measures the journal, and makes it smaller if it is too large.
+func (h *housekeeper) measure(ctx context.Context) {
 	stat, err := h.store.Stat(ctx)
 	if err != nil {
-		return // it is closed, or cannot be read, which other parts report
+		return // the journal is closed or unreadable; other code reports that
 	}
 	h.metrics.JournalSize(stat.Bytes)
 	now := time.Now()
@@ -76,28 +76,29 @@ func (h *house) look(ctx context.Context) {
 	if !now.Before(h.retain) {
 		h.retain = now.Add(retainEvery)
 	}
-	if err := h.prune(ctx); err != nil && ctx.Err() == nil { // first, to free space for an export
+	if err := h.prune(ctx); err != nil && ctx.Err() == nil { // do this first, to free space for an export
 		h.log.Warn("cannot remove old exports and damaged journals; EKCO retries later", "error", err)
 	}
-	if err := h.clearOut(ctx); err != nil && ctx.Err() == nil {
+	if err := h.exportOld(ctx); err != nil && ctx.Err() == nil {
 		h.log.Warn("cannot move old events out of the journal; EKCO retries later", "error", err)
-		h.shrink = now.Add(shrinkAgain)
+		h.shrink = now.Add(shrinkInterval)
 		return
 	}
 	if stat, err = h.store.Stat(ctx); err == nil && h.tooLarge(stat) {
-		h.log.Warn("the journal is larger than journal_max_size, and EKCO needs the remaining events: they are of open or recent actions, or the latest of a node",
+		h.log.Warn("the journal is larger than journal_max_size, but EKCO needs all of its events: those of open or recent actions, and the latest of each node",
 			"bytes", stat.Bytes-stat.FreeBytes, "journal_max_size", h.cfg.JournalMaxSize)
-		h.shrink = now.Add(shrinkAgain)
+		h.shrink = now.Add(shrinkInterval)
 	}
 }
 
-func (h *house) tooLarge(stat journal.Stat) bool {
+func (h *housekeeper) tooLarge(stat journal.Stat) bool {
 	limit := int64(h.cfg.JournalMaxSize)
 	return limit > 0 && stat.Bytes-stat.FreeBytes > limit
 }
 
-// clearOut moves events that are too old, or too many, into an export. It compacts the file if half of it is free.
-func (h *house) clearOut(ctx context.Context) error {
+// exportOld moves events that exceed the age or size limit into an export. It compacts the file if half of the file is
+// free.
+func (h *housekeeper) exportOld(ctx context.Context) error {
 	keep, err := h.needed(ctx)
 	if err != nil {
 		return err
@@ -119,8 +120,8 @@ func (h *house) clearOut(ctx context.Context) error {
 	return err
 }
 
-// prune removes exports and damaged journals that are too old or too large.
-func (h *house) prune(ctx context.Context) error {
+// prune deletes exports and damaged journals that exceed the age or size limit.
+func (h *housekeeper) prune(ctx context.Context) error {
 	if may, err := h.mayPrune(ctx); err != nil || !may {
 		return err
 	}
@@ -130,7 +131,8 @@ func (h *house) prune(ctx context.Context) error {
 	})
 }
 
-// journalChildCommand is the hidden command that reads a file in another process, since a damaged file can crash it.
+// journalChildCommand is the hidden command that reads a file in a child process, because a damaged file can crash the
+// reader.
 const journalChildCommand = "journal-child"
 
 func newJournalChildCommand() *cobra.Command {

@@ -32,7 +32,7 @@ func keptHouse(t *testing.T, keep func(journal.Event) bool) (*bolt.Store, *bytes
 	cfg := config.Default()
 	cfg.JournalMaxSize = smallJournal
 	var log bytes.Buffer
-	h := &house{
+	h := &housekeeper{
 		cfg: cfg, store: store, metrics: api.NewMetrics(), log: slog.New(slog.NewTextHandler(&log, nil)),
 		needed:   func(context.Context) (func(journal.Event) bool, error) { return keep, nil },
 		mayPrune: func(context.Context) (bool, error) { return true, nil },
@@ -87,9 +87,9 @@ func TestAJournalThatGrowsFasterThanItAgesStaysWithinItsLimit(t *testing.T) {
 		most := int64(0)
 		for range 24 {
 			flap(t, store)
-			time.Sleep(2 * lookEvery)
+			time.Sleep(2 * measureInterval)
 			most = max(most, contentOf(t, store))
-			time.Sleep(time.Hour - 2*lookEvery)
+			time.Sleep(time.Hour - 2*measureInterval)
 		}
 		if most > smallJournal || most < smallJournal/2 {
 			t.Errorf("the journal had %d bytes of content, its limit is %d", most, smallJournal)
@@ -134,7 +134,7 @@ func TestOldExportsAreRemoved(t *testing.T) {
 			}
 			cfg := config.Default()
 			cfg.JournalMaxSize = test.maxSize
-			h := &house{cfg: cfg, store: store, mayPrune: func(context.Context) (bool, error) { return !test.mayNot, nil }}
+			h := &housekeeper{cfg: cfg, store: store, mayPrune: func(context.Context) (bool, error) { return !test.mayNot, nil }}
 			err = h.prune(t.Context())
 			left, globErr := filepath.Glob(filepath.Join(dir, "journal-*.ndjson.gz"))
 			if err != nil || globErr != nil || len(left) != test.left {
@@ -150,7 +150,7 @@ func TestAJournalThatMayNotShrinkIsReadForItOnlyOnceAnHourAndThatIsSaid(t *testi
 		for range 10 {
 			flap(t, store)
 		}
-		time.Sleep(5*time.Hour + lookEvery/2)
+		time.Sleep(5*time.Hour + measureInterval/2)
 		synctest.Wait() // nobody writes the log while it is read
 		if n := strings.Count(log.String(), "larger than journal_max_size"); n < 4 || n > 6 {
 			t.Errorf("in 5 hours it says so %d times:\n%s", n, log)

@@ -95,7 +95,7 @@ Nothing is removed from the journal.`,
 	return cmd
 }
 
-// exportTo writes a file that gets its name when it is complete, and returns a summary of it.
+// exportTo writes a file under a temporary name, gives it its final name when it is complete, and returns a summary.
 func exportTo(path string, export func(io.Writer) error) (wrote string, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return "", fmt.Errorf("export to %s: it exists already", path)
@@ -106,21 +106,21 @@ func exportTo(path string, export func(io.Writer) error) (wrote string, err erro
 	}
 	err = export(file)
 	if err == nil {
-		wrote, err = exported(path, file)
+		wrote, err = exportSummary(path, file)
 	}
 	if err == nil {
 		err = file.Sync()
 	}
 	err = errors.Join(err, file.Close())
 	if err == nil {
-		// Unlike a rename, a link never replaces a file that was created since.
+		// Unlike a rename, a link fails if a file with this name was created in the meantime.
 		err = os.Link(file.Name(), path)
 	}
 	return wrote, errors.Join(err, os.Remove(file.Name()), syncDirectory(filepath.Dir(path)))
 }
 
-// exported summarizes the export in the file.
-func exported(path string, file io.ReadSeeker) (string, error) {
+// exportSummary returns a summary of the export in the file.
+func exportSummary(path string, file io.ReadSeeker) (string, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func exported(path string, file io.ReadSeeker) (string, error) {
 	}
 }
 
-// syncDirectory makes the names in a directory durable, if the file system can.
+// syncDirectory makes new names in a directory durable, if the file system supports that.
 func syncDirectory(name string) error {
 	directory, err := os.Open(name)
 	if err != nil {

@@ -28,7 +28,7 @@ It first says which events are lost and what EKCO resumes, and asks on a termina
 		Example: `  ekco journal accept --reason "compared with the cluster, nothing is half done"`,
 		Args:    noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.tell(cmd, func(backend *connection) (string, error) {
+			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				if err := a.confirmAccept(cmd.Context(), backend, yes); err != nil {
 					return "", err
 				}
@@ -41,7 +41,7 @@ It first says which events are lost and what EKCO resumes, and asks on a termina
 	return cmd
 }
 
-// confirmAccept prints the consequences of accepting, and asks for a confirmation on a terminal.
+// confirmAccept prints the consequences, and asks for a confirmation if standard input is a terminal.
 func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) error {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) 
 	if status.Journal.SafeMode == nil && status.Journal.Outdated == nil {
 		return nil // Accept returns the error
 	}
-	for _, line := range a.following(status) {
+	for _, line := range a.acceptConsequences(status) {
 		_, _ = fmt.Fprintln(a.stderr, view.Clean(line))
 	}
 	if yes || !a.askable {
@@ -64,8 +64,8 @@ func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) 
 	return fmt.Errorf("the journal is not accepted: the question was not answered with yes; EKCO stays in safe mode")
 }
 
-// following returns what EKCO does once the journal is accepted.
-func (a *app) following(status api.Status) (lines []string) {
+// acceptConsequences returns lines that describe what EKCO does after the journal is accepted.
+func (a *app) acceptConsequences(status api.Status) (lines []string) {
 	if lost := view.Lost(status.Journal); lost != "" {
 		lines = append(lines, lost)
 	}
@@ -73,7 +73,7 @@ func (a *app) following(status api.Status) (lines []string) {
 		lines = append(lines, "No action is open, so EKCO resumes none.")
 	}
 	for _, action := range status.Actions {
-		lines = append(lines, fmt.Sprintf("EKCO resumes %s, requested at %s by %s%s.", a.named(action), words.Stamp(action.RequestedAt), action.RequestedBy, leftOf(action)))
+		lines = append(lines, fmt.Sprintf("EKCO resumes %s, requested at %s by %s%s.", a.describeAction(action), words.Stamp(action.RequestedAt), action.RequestedBy, continuesAt(action)))
 	}
 	if len(status.Pauses) == 0 {
 		return append(lines, "Nothing is paused; a pause that was set in that time is lost.")
@@ -84,8 +84,8 @@ func (a *app) following(status api.Status) (lines []string) {
 	return lines
 }
 
-// leftOf says where an action continues.
-func leftOf(action journal.ActionRecord) string {
+// continuesAt returns the end of a sentence that names the step at which an action continues.
+func continuesAt(action journal.ActionRecord) string {
 	if !action.Planned {
 		return ", which is not planned yet"
 	}

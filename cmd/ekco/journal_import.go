@@ -52,7 +52,8 @@ events again; "-" is standard input.`,
 	}
 }
 
-// importExport checks what it can before the import: all of a file, and the first line of a stream.
+// importExport checks the export before the import: the whole export if it is a file, and only the first line if it is
+// a stream.
 func (a *app) importExport(cmd *cobra.Command, from string, in io.Reader) (imported journal.JournalImported, err error) {
 	if file, ok := in.(*os.File); ok && file != os.Stdin {
 		err = errors.Join(checkExport(cmd.Context(), file), rewind(file))
@@ -63,7 +64,7 @@ func (a *app) importExport(cmd *cobra.Command, from string, in io.Reader) (impor
 	if err != nil {
 		return imported, fmt.Errorf("%w; nothing was imported, and the journal is unchanged", err)
 	}
-	err = a.with(cmd.Context(), cmd, func(backend *connection) (err error) {
+	err = a.withConnection(cmd.Context(), cmd, func(backend *connection) (err error) {
 		imported, err = backend.Import(cmd.Context(), from, in)
 		return err
 	})
@@ -92,7 +93,7 @@ func zipped(input *bufio.Reader) bool {
 	return err == nil && magic[0] == 0x1f && magic[1] == 0x8b
 }
 
-// checkExport reads all of an export, and returns an error for the first line that is not an event.
+// checkExport reads the whole export, and returns an error for the first line that is not an event.
 func checkExport(ctx context.Context, export io.Reader) error {
 	input := bufio.NewReader(export)
 	if zipped(input) {

@@ -16,12 +16,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// unproved says what an intact chain does not prove.
-const unproved = `A writer of the file could have replaced all of it, with another valid chain. To detect
+// unprovedHelp is a help text: what an intact chain does not prove.
+const unprovedHelp = `A writer of the file could have replaced all of it, with another valid chain. To detect
 that, keep the head in another place and compare: ekco journal verify --expect %s
 `
 
-// hashName is the prefix of a hash.
+// hashName is the prefix of a hash in text form.
 const hashName = "sha256:"
 
 func newJournalVerifyCommand(a *app) *cobra.Command {
@@ -50,7 +50,7 @@ With --expect it also checks that an event still has the given hash. The exit co
 					return err
 				}
 				if result.OK {
-					if err := audit(cmd.Context(), backend, &result, expected); err != nil {
+					if err := auditEvents(cmd.Context(), backend, &result, expected); err != nil {
 						return err
 					}
 				}
@@ -63,7 +63,7 @@ With --expect it also checks that an event still has the given hash. The exit co
 	return cmd
 }
 
-// readPosition reads SEQ:HASH, also in the form that "verify" prints. Without text it returns the zero Position.
+// readPosition parses SEQ:HASH, also in the form that "verify" prints. It returns the zero Position for an empty text.
 func readPosition(text string) (at journal.Position, err error) {
 	if text == "" {
 		return at, nil
@@ -80,8 +80,8 @@ func readPosition(text string) (at journal.Position, err error) {
 	return at, nil
 }
 
-// audit reads the events of an intact journal: it adds the losses to the result, and compares the expected event.
-func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, expected journal.Position) error {
+// auditEvents reads the events of an intact journal. It adds the losses to the result, and compares the expected event.
+func auditEvents(ctx context.Context, backend api.Backend, result *api.VerifyResult, expected journal.Position) error {
 	var err error
 	result.Losses, err = losses(ctx, backend, time.Time{}, lookup(ctx, backend))
 	switch {
@@ -94,7 +94,7 @@ func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, e
 	if expected == (journal.Position{}) {
 		return nil
 	}
-	problem, err := unexpected(ctx, backend, *result, expected)
+	problem, err := mismatchReason(ctx, backend, *result, expected)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, e
 	return nil
 }
 
-// unexpected says why the journal does not have the expected event, or "".
-func unexpected(ctx context.Context, backend api.Backend, result api.VerifyResult, expected journal.Position) (string, error) {
+// mismatchReason returns the reason if the journal does not have the expected event, or "".
+func mismatchReason(ctx context.Context, backend api.Backend, result api.VerifyResult, expected journal.Position) (string, error) {
 	switch {
 	case expected.Seq < result.FirstSeq:
 		return fmt.Sprintf("event #%d is no longer in the journal, which begins at #%d; it cannot be compared", expected.Seq, result.FirstSeq), nil
@@ -162,10 +162,10 @@ func soundText(result api.VerifyResult) string {
 	if at := result.Expected; at != (journal.Position{}) {
 		return text + fmt.Sprintf("As expected: #%d and all events before it are unchanged.\n", at.Seq)
 	}
-	return text + fmt.Sprintf(unproved, fmt.Sprintf("%d:%s", head.Seq, head.Hash))
+	return text + fmt.Sprintf(unprovedHelp, fmt.Sprintf("%d:%s", head.Seq, head.Hash))
 }
 
-// verifyInChild checks a file with the given ekco binary in another process.
+// verifyInChild returns a function that checks a file in another process of the given ekco binary.
 func verifyInChild(self string) func(ctx context.Context, path string) (api.VerifyResult, error) {
 	return func(ctx context.Context, path string) (api.VerifyResult, error) {
 		report, err := rescue.VerifyIn(ctx, []string{self, journalChildCommand}, path)

@@ -24,7 +24,7 @@ import (
 	balancersource "github.com/replicatedhq/ekco/observers/loadbalancer"
 )
 
-// hostTaskBalancer is the command of host tasks that write HAProxy's files.
+// hostTaskBalancer is the hidden command with which a host task writes HAProxy's files.
 const hostTaskBalancer = "load-balancer"
 
 // loadBalancersOf returns the capability that keeps the load balancers up to date.
@@ -56,17 +56,18 @@ func (b *balancers) actions(kube.API) []actions.Definition {
 	})
 }
 
-// loadBalancerChangesOf returns the capability that points kubelets to another server; its actions are with those of
-// the load balancers.
+// loadBalancerChangesOf returns the capability that points kubelets to another server. Its actions are in the list of
+// the load balancers' capability.
 func loadBalancerChangesOf(cluster) ring.Capability {
 	return ring.Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
 }
 
-// sources observe nothing if load balancers are switched off, and report that for those that are known.
+// sources returns the sources. If load balancers are switched off, they observe nothing, and report the known ones as
+// switched off.
 func (b *balancers) sources(s *fsm.State) []observers.Source {
 	known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
 	if b.cfg.EnableInternalLoadBalancer {
-		nodes := b.joined.Also(b.ofNodes.Over(balancersource.New(b.kube, b.running, known, fsmbalancer.Backends(s)))...)
+		nodes := b.nodesChanged.Also(b.ofNodes.Over(balancersource.New(b.kube, b.running, known, fsmbalancer.Backends(s)))...)
 		return append(nodes, b.ofList.Over(balancersource.NewList(b.list, lists, ""))...)
 	}
 	if len(known)+len(lists) == 0 {
@@ -82,7 +83,8 @@ func balancerPolicy(cfg config.Config) fsmbalancer.Policy {
 	}
 }
 
-// newHostTaskBalancerCommand returns the command that writes a host's configuration, and with an image its manifest.
+// newHostTaskBalancerCommand returns the command that writes HAProxy's configuration on a host, and also its manifest
+// if an image is given.
 func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	var etc, image string
 	var keep, tcp, askFirst bool
@@ -129,7 +131,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// anyServes asks the API servers of these primaries with the credentials of this host's kubelet.
+// anyServes returns nil if one of these primaries' API servers answers to the credentials of this host's kubelet.
 func (a *app) anyServes(ctx context.Context, etc string, primaries []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")

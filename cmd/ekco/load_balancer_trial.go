@@ -14,21 +14,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// balancerTrial checks, on the host, that HAProxy works with the files that the task changed.
+// balancerTrial checks, on the host, that HAProxy works with the changed files.
 type balancerTrial struct {
 	env func(name string) (value string, is bool)
-	// out is where the task's result is reported.
+	// out receives the result of the task.
 	out  io.Writer
 	host loadbalancer.Host
-	// address is where HAProxy listens.
+	// address is the address on which HAProxy listens.
 	address string
-	// within is how long HAProxy may take; zero for no trial.
+	// within limits how long HAProxy may take; zero means no trial.
 	within time.Duration
-	// manifest is set if the task may replace HAProxy's manifest.
+	// manifest is true if the task may replace HAProxy's manifest.
 	manifest bool
 }
 
-// confirm returns the [loadbalancer.Host.Confirm] for the change; nil for none.
+// confirm returns the [loadbalancer.Host.Confirm] for the change, or nil for no trial.
 func (t balancerTrial) confirm(ctx context.Context) func(context.Context, journal.LoadBalancerOnNode) error {
 	if t.within == 0 {
 		return nil
@@ -40,17 +40,18 @@ func (t balancerTrial) confirm(ctx context.Context) func(context.Context, journa
 		return nil // no HAProxy runs yet
 	}
 	if t.awaitOwnPod(ctx, min(answerTimeout, t.within), func(*corev1.Pod) error { return nil }) != nil {
-		return nil // HAProxy did not work before the change, perhaps because of the former configuration: that is not restored
+		return nil // HAProxy did not work before the change either, so the former configuration is not restored
 	}
 	return t.awaitConfirmation
 }
 
-// answerTimeout is how long to wait for an answer through HAProxy before the change; without one, the change is not undone.
-// A HAProxy that the kubelet restarts for a former configuration answered again within 15 s in test/node.
+// answerTimeout is how long to wait for an answer through HAProxy before the change. If none comes, the task does not
+// undo the change. In test/node, a HAProxy that the kubelet restarted for a former configuration answered again within
+// 15 s.
 const answerTimeout = time.Minute
 
-// awaitConfirmation reports the change, and waits until an API server says, through the HAProxy of this host, that EKCO has
-// confirmed it.
+// awaitConfirmation reports the change, and waits until EKCO has confirmed it. It reads the confirmation from an API
+// server through the HAProxy of this host.
 func (t balancerTrial) awaitConfirmation(ctx context.Context, on journal.LoadBalancerOnNode) error {
 	if err := hosttask.SayAndWait(t.out, on); err != nil {
 		return err
@@ -60,7 +61,8 @@ func (t balancerTrial) awaitConfirmation(ctx context.Context, on journal.LoadBal
 	})
 }
 
-// awaitNewPod waits until an API server says, through the HAProxy of this host, that HAProxy's pod runs with the new manifest.
+// awaitNewPod waits until HAProxy's pod runs with the new manifest. It reads the pod from an API server through the
+// HAProxy of this host.
 func (t balancerTrial) awaitNewPod(ctx context.Context, on journal.LoadBalancerOnNode) error {
 	if !on.Manifest {
 		return nil
@@ -74,7 +76,7 @@ func (t balancerTrial) awaitNewPod(ctx context.Context, on journal.LoadBalancerO
 	})
 }
 
-// restartedTimeout is how long to wait until the API server has the pod of a HAProxy that was restarted.
+// restartedTimeout is how long to wait until the API server shows the pod of a restarted HAProxy.
 const restartedTimeout = 20 * time.Second
 
 // works returns the [loadbalancer.Host.Works].
@@ -84,20 +86,21 @@ func (t balancerTrial) works(ctx context.Context) func(journal.LoadBalancerOnNod
 	}
 }
 
-// awaitHAProxy waits until the pod of this host's HAProxy fits.
+// awaitHAProxy waits until fits returns nil for the pod of this host's HAProxy.
 func (t balancerTrial) awaitHAProxy(ctx context.Context, within time.Duration, fits func(*corev1.Pod) error) error {
 	node, _ := t.env(hosttask.EnvNode)
 	return t.await(ctx, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, fits)
 }
 
-// awaitOwnPod waits until the pod of this host task fits.
+// awaitOwnPod waits until fits returns nil for the pod of this host task.
 func (t balancerTrial) awaitOwnPod(ctx context.Context, within time.Duration, fits func(*corev1.Pod) error) error {
 	namespace, _ := t.env(hosttask.EnvNamespace)
 	name, _ := t.env(hosttask.EnvPod)
 	return t.await(ctx, namespace, name, within, fits)
 }
 
-// await waits until a pod fits, as an API server says through HAProxy; see [kubeconfig.File.AwaitPod].
+// await waits until fits returns nil for a pod, which it reads from an API server through HAProxy; see
+// [kubeconfig.File.AwaitPod].
 func (t balancerTrial) await(ctx context.Context, namespace, name string, within time.Duration, fits func(*corev1.Pod) error) error {
 	file, err := kubeconfig.In(t.host.Etc, "kubelet.conf")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
-// logger returns a logger on standard error: text on a terminal, JSON otherwise.
+// logger returns a logger that writes to standard error: text on a terminal, JSON otherwise.
 func (a *app) logger(level string) (*slog.Logger, error) {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
@@ -21,8 +21,8 @@ func (a *app) logger(level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
 }
 
-// fourLevels rounds a level down to DEBUG, INFO, WARN or ERROR: the Kubernetes libraries have more levels, such as
-// DEBUG+2.
+// fourLevels rounds a level down to DEBUG, INFO, WARN or ERROR, because the Kubernetes libraries use more levels, such
+// as DEBUG+2.
 func fourLevels(groups []string, attr slog.Attr) slog.Attr {
 	level, ok := attr.Value.Any().(slog.Level)
 	if !ok || len(groups) > 0 || attr.Key != slog.LevelKey {
@@ -36,7 +36,7 @@ func fourLevels(groups []string, attr slog.Attr) slog.Attr {
 	return slog.Any(slog.LevelKey, slog.LevelDebug)
 }
 
-// quieter hides what the ring logs at level info, so that a user sees the steps.
+// quieter returns a logger that drops the ring's messages of level info, so that the user sees the steps.
 func quieter(log *slog.Logger, cfg config.Config) *slog.Logger {
 	if cfg.LogLevel != "info" {
 		return log
@@ -44,7 +44,7 @@ func quieter(log *slog.Logger, cfg config.Config) *slog.Logger {
 	return slog.New(atLeast{log.Handler(), slog.LevelWarn})
 }
 
-// atLeast drops records below a level.
+// atLeast is a handler that drops records below a level.
 type atLeast struct {
 	slog.Handler
 	level slog.Level

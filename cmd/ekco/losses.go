@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// losses returns each recorded loss of events since a time. lookup finds an event by its number.
+// losses returns each loss of events that was recorded since the given time. lookup finds an event by its number.
 func losses(ctx context.Context, backend api.Backend, since time.Time, lookup func(uint64) (journal.Event, bool)) ([]api.Loss, error) {
 	lost := []api.Loss{}
 	types := []journal.Type{journal.TypeJournalSalvaged, journal.TypeJournalOutdated}

@@ -96,7 +96,7 @@ func TestOfTheGapsOfATimeEachIsToldOnce(t *testing.T) {
 		lossEvent(t, 21, journal.TypeJournalOutdated, journal.JournalOutdated{LastSeq: 12}),
 		lossEvent(t, 30, journal.TypeJournalSalvaged, journal.JournalSalvaged{LastSeq: 25}),
 	}}
-	lost, err := gaps(t.Context(), all, view.ReportOptions{From: lossAt(15), Lookup: kept})
+	lost, err := lostPeriods(t.Context(), all, view.ReportOptions{From: lossAt(15), Lookup: kept})
 	want := []view.Gap{{From: lossAt(12), Until: lossAt(21)}, {From: lossAt(25), Until: lossAt(30)}}
 	if err != nil || !slices.Equal(lost, want) {
 		t.Errorf("gaps are %v, %v", lost, err)

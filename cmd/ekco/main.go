@@ -10,8 +10,8 @@ import (
 )
 
 func main() {
-	// With SIGPIPE ignored, a reader that exits, such as head, causes a write error and does not kill the process: a
-	// purge must not end because of that.
+	// With SIGPIPE ignored, an early exit of the reader (such as head) causes a write error and does not kill the
+	// process. A purge must not end because of that.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), newApp(), os.Args[1:]))
 }

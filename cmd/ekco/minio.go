@@ -57,7 +57,7 @@ func minioOff(cfg config.Config) string {
 	return ""
 }
 
-// minioSources watch MinIO only if it is switched on.
+// minioSources returns the sources. They watch MinIO only if MinIO is not switched off.
 func minioSources(c cluster, api minio.API, off string, known map[string]journal.MinioFacts) []observers.Source {
 	switch {
 	case off == "":

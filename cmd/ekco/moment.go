@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// momentForms lists the forms that [moment] reads.
+// momentForms lists the forms that [parseMoment] accepts.
 const momentForms = "a duration like 24h, 7d or 1w, a time like 2026-11-21T08:00:00Z, 2026-11-21 08:00 or 08:00, or yesterday"
 
-// moment reads a time, or a duration before now. Times without a zone are in the given zone; a time without a date is
-// the latest one that is not after now.
-func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, error) {
+// parseMoment parses a time, or a duration before now. zone applies to times without a zone. A time without a date
+// means the latest such time that is not after now.
+func parseMoment(flag, text string, now time.Time, zone *time.Location) (time.Time, error) {
 	if text == "" || text == "all" {
 		return time.Time{}, nil
 	}
@@ -29,7 +29,7 @@ func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, e
 	}
 	for _, layout := range []string{"15:04", time.TimeOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return lastOf(at, now), nil
+			return latestWithClock(at, now), nil
 		}
 	}
 	for _, layout := range []string{
@@ -42,8 +42,8 @@ func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, e
 	return time.Time{}, usagef("%s is %q: want %s", flag, text, momentForms)
 }
 
-// localZone returns the time zone of this machine, or of TZ. An unknown zone is an error: time.Local would silently
-// be UTC.
+// localZone returns the time zone of this machine, or of TZ. It returns an error for an unknown zone, because
+// time.Local would silently be UTC.
 func (a *app) localZone() (*time.Location, error) {
 	name, _ := a.env("TZ")
 	if name = strings.TrimPrefix(name, ":"); name == "" || filepath.IsAbs(name) {
@@ -56,30 +56,30 @@ func (a *app) localZone() (*time.Location, error) {
 	return zone, nil
 }
 
-// lastOf returns the latest time of this clock that is not after now.
-func lastOf(clock, now time.Time) time.Time {
+// latestWithClock returns the latest time with this clock reading that is not after now.
+func latestWithClock(clock, now time.Time) time.Time {
 	if at := onDay(now, 0, clock); !at.After(now) {
 		return at
 	}
 	return onDay(now, -1, clock)
 }
 
-// onDay returns the time of this clock, some days after now. It is not a multiple of 24 hours: a day has 23 or 25
-// hours when daylight saving time begins or ends.
+// onDay returns the time with this clock reading on the day that is some days after now. It does not add multiples of
+// 24 hours, because a day has 23 or 25 hours when daylight saving time begins or ends.
 func onDay(now time.Time, days int, clock time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
 }
 
-// spanUnits are units that Go's durations lack.
+// spanUnits lists units that Go's durations lack.
 var spanUnits = []struct {
 	name string
 	is   time.Duration
 }{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}}
 
-// maxSpan is far below where sums overflow.
+// maxSpan is small enough that sums cannot overflow.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// readSpan reads a duration of zero or more, also in weeks and days: 1w, 2d12h, 90s.
+// readSpan parses a duration of zero or more, also in weeks and days: 1w, 2d12h, 90s.
 func readSpan(text string) (time.Duration, error) {
 	rest, total := text, time.Duration(0)
 	for _, unit := range spanUnits {
@@ -88,7 +88,7 @@ func readSpan(text string) (time.Duration, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(number, 64)
-		if fits := n >= 0 && n*float64(unit.is) <= float64(maxSpan); err != nil || !fits { // false for NaN too
+		if fits := n >= 0 && n*float64(unit.is) <= float64(maxSpan); err != nil || !fits { // fits is false for NaN, too
 			return 0, fmt.Errorf("%q is not a duration of at most 100 years", text)
 		}
 		total, rest = total+time.Duration(n*float64(unit.is)), after

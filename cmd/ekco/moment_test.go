@@ -19,14 +19,14 @@ func TestMomentsAreReadAsPeopleWriteThem(t *testing.T) {
 		"2026-11-22T01:09:00+01:00": "2026-11-22T00:09:00Z", "2026-11-22T00:09Z": "2026-11-22T00:09:00Z",
 	} {
 		for _, now := range []time.Time{now, now.In(time.FixedZone("west", -8*60*60))} {
-			got, err := moment("--since", text, now, time.UTC)
+			got, err := parseMoment("--since", text, now, time.UTC)
 			if err != nil || got.UTC().Format(time.RFC3339) != want {
 				t.Errorf("%s at %s: got %s (%v), want %s", text, now, got.UTC().Format(time.RFC3339), err, want)
 			}
 		}
 	}
 	for _, text := range []string{"-1h", "-1d", "1d-1h", "d", "1dw", "1d2w", "25:00", "tomorrow", "NaNd", "Infw", "1e300d", "40000d", "2026-13-01"} {
-		if got, err := moment("--since", text, now, time.UTC); err == nil || !strings.Contains(err.Error(), "--since is \""+text+"\": want a duration like") {
+		if got, err := parseMoment("--since", text, now, time.UTC); err == nil || !strings.Contains(err.Error(), "--since is \""+text+"\": want a duration like") {
 			t.Errorf("%s: got %s, %v", text, got, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestMomentsAreReadInTheZoneThatTimesAreShownIn(t *testing.T) {
 		"2026-10-24 00:09": "2026-10-23T22:09:00Z", "2026-10-26T00:09": "2026-10-25T23:09:00Z", "2026-10-24": "2026-10-23T22:00:00Z",
 		"2026-10-24T00:09Z": "2026-10-24T00:09:00Z", "1h": "2026-10-25T22:30:00Z",
 	} {
-		if got, err := moment("--since", text, now, berlin); err != nil || got.UTC().Format(time.RFC3339) != want {
+		if got, err := parseMoment("--since", text, now, berlin); err != nil || got.UTC().Format(time.RFC3339) != want {
 			t.Errorf("%s: got %s (%v), want %s", text, got.UTC().Format(time.RFC3339), err, want)
 		}
 	}

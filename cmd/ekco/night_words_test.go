@@ -83,7 +83,7 @@ func TestACancelSaysWhatBecomesOfWhatWasDone(t *testing.T) {
 		},
 	} {
 		test.action.ID = "x"
-		if got := whatBecomes(test.action); got != test.want {
+		if got := effectsText(test.action); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -151,7 +151,7 @@ func TestARetryOfWhatRunsSaysSoAndChangesNothing(t *testing.T) {
 		d := newDesk(t, op)
 		want := "is retried"
 		if test.running {
-			want = purgeID + " (purge worker-2) is running: delete-node; nothing was changed\n"
+			want = purgeID + " (purge worker-2) is running: delete-node; "
 		}
 		d.expect(d.types("retry", "worker-2"), exitDone, want, "")
 		if told := len(op.words) > 0; told == test.running {
@@ -212,6 +212,11 @@ func TestATypoIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"history --type step.dne":            "did you mean step.done",
 		"journal verify --expct 3":           "did you mean --expect?\nekco: ",
 		"statsu":                             "did you mean status?\nRun \"ekco --help\"",
+		"pasue":                              "did you mean pause?",
+		"statsu --help":                      "did you mean status?\nRun \"ekco --help\"",
+		"journal verfy --help":               "did you mean verify?",
+		"help purge":                         "did you mean purge-node?\nRun \"ekco --help\"",
+		"help journal verfy":                 "did you mean verify?",
 		"history --summary --follow":         "--summary cannot be combined",
 		"history --summary -o tree":          "--summary cannot be combined",
 		"history --local -o json":            "in UTC; leave out --local",
@@ -230,16 +235,16 @@ func TestWhatAStepWaitsForIsPrintedOnceItLasts(t *testing.T) {
 	const holder = "waits for finalizer backup.example.com/slow on node worker-2"
 	op.status.Progress[purgeID] = map[string]actions.Progress{"delete-node": {Missing: holder}}
 	d := newDesk(t, op)
-	f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, step: "delete-node", sign: &signOfLife{w: d.errOut}, reported: map[string]bool{}}
+	f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, step: "delete-node", sign: &statusLine{w: d.errOut}, reported: map[string]bool{}}
 	now := noon
 	d.app.now = func() time.Time { return now }
 	f.began, f.stepBegan = now, now
 	printed := func() int { return strings.Count(d.out.String(), holder) }
 	var counts []int
 	for range 4 {
-		f.lookAtProgress(t.Context())
+		f.readProgress(t.Context())
 		counts = append(counts, printed())
-		now = now.Add(progressAgain)
+		now = now.Add(progressInterval)
 	}
 	if want := []int{0, 1, 1, 1}; !slices.Equal(counts, want) {
 		t.Errorf("printed %v times, want %v:\n%s", counts, want, d.out)
@@ -263,13 +268,13 @@ func TestWithoutATerminalALongStepIsAskedAboutSeldom(t *testing.T) {
 		d := newDesk(t, nil)
 		now := noon
 		d.app.now = func() time.Time { return now }
-		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &signOfLife{w: d.errOut, terminal: terminal}, reported: map[string]bool{}}
+		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &statusLine{w: d.errOut, terminal: terminal}, reported: map[string]bool{}}
 		for name, from := range map[string]time.Duration{"first": 0, "second": time.Hour} {
 			now, op.asked = noon.Add(from), 0
 			f.show(t.Context(), event(t, 1, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: name, Attempt: 1}))
 			f.progressAsked = time.Time{}
 			for range 120 { // seconds
-				f.lookAtProgress(t.Context())
+				f.readProgress(t.Context())
 				now = now.Add(time.Second)
 			}
 			if op.asked != want {
@@ -366,16 +371,16 @@ func TestWithoutAWordEverythingThatIsWrongIsExplained(t *testing.T) {
 	d.expect(d.types("explain"), exitDone, "OK: no problems, and nothing waits\n", "")
 }
 
-func TestABareNameMeansEverythingThatHasIt(t *testing.T) {
+func TestABareNameMeansTheNodeOrAllThingsOfThatName(t *testing.T) {
 	status := api.Status{
 		Nodes:  []api.NodeStatus{{Name: "minio", UID: "1"}, {Name: "minio", UID: "2"}, {Name: "w"}},
-		Things: []api.ThingStatus{{Machine: "minio", Name: "minio"}, {Machine: "csr", Name: "a/b"}}, Actions: []journal.ActionRecord{{ID: "move-1"}},
+		Things: []api.ThingStatus{{Machine: "minio", Name: "minio"}, {Machine: "csr", Name: "a/b"}, {Machine: "lamp", Name: "lamp"}, {Machine: "csr", Name: "lamp"}}, Actions: []journal.ActionRecord{{ID: "move-1"}},
 	}
 	for word, want := range map[string][]api.ThingRequest{
-		"minio": {{Kind: "minio", Name: "minio"}, {Kind: "node", Name: "minio"}}, "w": {{Kind: "node", Name: "w"}}, "move-1": {{Action: "move-1"}},
+		"minio": {{Kind: "node", Name: "minio"}}, "lamp": {{Kind: "csr", Name: "lamp"}, {Kind: "lamp", Name: "lamp"}}, "w": {{Kind: "node", Name: "w"}}, "move-1": {{Action: "move-1"}},
 		"a/b": {{Kind: "csr", Name: "a/b"}}, "csr/a/b": {{Kind: "csr", Name: "a/b"}}, "x": nil, "lamp/": nil, "/x": nil,
 	} {
-		if diff := cmp.Diff(want, meant(status, word)); diff != "" {
+		if diff := cmp.Diff(want, resolveName(status, word)); diff != "" {
 			t.Errorf("%s: %s", word, diff)
 		}
 	}

@@ -52,11 +52,11 @@ the configuration makes no sense.`,
 	return cmd
 }
 
-// reportNodes requests the reports, waits for them and shows them.
+// reportNodes requests the reports, waits for them, and prints them.
 func (a *app) reportNodes(cmd *cobra.Command, flags nodeReportFlags, names []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return a.with(ctx, cmd, func(conn *connection) error {
+	return a.withConnection(ctx, cmd, func(conn *connection) error {
 		if !conn.running {
 			return errors.New("no operator runs, and node-report needs one; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
 		}
@@ -64,7 +64,7 @@ func (a *app) reportNodes(cmd *cobra.Command, flags nodeReportFlags, names []str
 		if err != nil {
 			return err
 		}
-		reports := r.gather(ctx)
+		reports := r.collect(ctx)
 		if err := view.WriteNodeReports(a.stdout, reports, flags.output, a.now(), a.color()); err != nil || reports.Complete {
 			return err
 		}
@@ -72,7 +72,7 @@ func (a *app) reportNodes(cmd *cobra.Command, flags nodeReportFlags, names []str
 	})
 }
 
-// newReporter selects the nodes.
+// newReporter selects the nodes, and returns a reporter for them.
 func (a *app) newReporter(ctx context.Context, conn *connection, flags nodeReportFlags, names []string) (*reporter, error) {
 	status, err := conn.Status(ctx)
 	if err != nil {
@@ -86,11 +86,11 @@ func (a *app) newReporter(ctx context.Context, conn *connection, flags nodeRepor
 	}
 	r := &reporter{
 		app: a, flags: flags, conn: conn, actor: api.LocalActor(), last: status.Journal.LastSeq, began: a.now(),
-		byAction: map[string]*reporting{}, sign: &signOfLife{w: a.stderr, terminal: a.stderrTerminal},
+		byAction: map[string]*nodeReportState{}, sign: &statusLine{w: a.stderr, terminal: a.stderrTerminal},
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(r.all, func(other *reporting) bool { return other.Node == name }) {
-			r.all = append(r.all, &reporting{NodeReport: view.NodeReport{Node: name}})
+		if !slices.ContainsFunc(r.all, func(other *nodeReportState) bool { return other.Node == name }) {
+			r.all = append(r.all, &nodeReportState{NodeReport: view.NodeReport{Node: name}})
 		}
 	}
 	return r, nil

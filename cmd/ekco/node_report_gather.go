@@ -19,45 +19,45 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// reportsOpen is how many reports are requested at a time: enough to use all slots, and few, since open actions are
-// in the mirror.
-const reportsOpen = 2 * hosttask.AtOnce
+// maxOpenReports is the number of reports that are requested at a time. It is large enough to use all slots, and small
+// because open actions need space in the mirror.
+const maxOpenReports = 2 * hosttask.AtOnce
 
-// reporting is the report of a node while it is gathered.
-type reporting struct {
+// nodeReportState is the unfinished report of one node.
+type nodeReportState struct {
 	view.NodeReport
-	// facts and outputs are those that its action has recorded.
+	// facts and outputs are the recorded facts and outputs of the report's action.
 	facts, outputs json.RawMessage
 	over           bool
 }
 
-// lacks ends it without the facts of the host.
-func (r *reporting) lacks(why string) {
+// endWithout ends the report without the facts of the host.
+func (r *nodeReportState) endWithout(why string) {
 	r.Missing = append(r.Missing, nodereport.Missing{What: "report", Why: why})
 	r.over = true
 }
 
-// reporter requests reports of nodes, and gathers them.
+// reporter requests reports of nodes, and collects them.
 type reporter struct {
 	app   *app
 	flags nodeReportFlags
 	conn  *connection
 	actor string
-	// all are in the order of the output; the first asked of them were requested.
-	all   []*reporting
+	// all has the reports in the order of the output. The first asked of them were requested.
+	all   []*nodeReportState
 	asked int
-	// byAction has the requested ones that are not over.
-	byAction map[string]*reporting
+	// byAction has the requested reports that have not ended, by action id.
+	byAction map[string]*nodeReportState
 	// last is the last event that was read.
 	last  uint64
 	began time.Time
-	sign  *signOfLife
-	// regains counts the reconnects to an operator.
-	regains regains
+	sign  *statusLine
+	// regains limits the reconnects to an operator.
+	regains reconnectLimit
 }
 
-// gather returns the reports when all are over, or when it cannot wait for them any longer.
-func (r *reporter) gather(ctx context.Context) view.NodeReports {
+// collect returns the reports when all have ended, or when it cannot wait any longer.
+func (r *reporter) collect(ctx context.Context) view.NodeReports {
 	defer r.sign.clear()
 	for {
 		err := r.stream(ctx)
@@ -65,7 +65,7 @@ func (r *reporter) gather(ctx context.Context) view.NodeReports {
 			return r.reports("")
 		}
 		if ctx.Err() == nil {
-			err = r.regain(ctx, err)
+			err = r.reconnect(ctx, err)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -76,13 +76,13 @@ func (r *reporter) gather(ctx context.Context) view.NodeReports {
 	}
 }
 
-// reports returns all reports; why is the reason for those that are not over.
+// reports returns all reports; why becomes the reason of unfinished reports.
 func (r *reporter) reports(why string) view.NodeReports {
 	reports := view.NodeReports{Complete: true, Nodes: make([]view.NodeReport, 0, len(r.all))}
 	for _, report := range r.all {
 		if !report.over {
-			report.fill()
-			report.lacks(why + onGoing(report.Action))
+			report.copyRecorded()
+			report.endWithout(why + openActionText(report.Action))
 		}
 		reports.Complete = reports.Complete && len(report.Missing) == 0
 		reports.Nodes = append(reports.Nodes, report.NodeReport)
@@ -90,16 +90,16 @@ func (r *reporter) reports(why string) view.NodeReports {
 	return reports
 }
 
-// onGoing says where to find a requested action.
-func onGoing(action string) string {
+// openActionText returns a text that says where to find a requested action.
+func openActionText(action string) string {
 	if action == "" {
 		return ""
 	}
 	return fmt.Sprintf("; the operator continues it: ekco history --action %s", action)
 }
 
-// regain waits for an operator that continues.
-func (r *reporter) regain(ctx context.Context, lost error) error {
+// reconnect reconnects to an operator that continues the work.
+func (r *reporter) reconnect(ctx context.Context, lost error) error {
 	r.warn("lost the operator: %v; waiting for it or the next one", lost)
 	back, err := r.regains.await(ctx, r.last+uint64(r.asked), lost, r.conn.again)
 	if err != nil {
@@ -111,14 +111,14 @@ func (r *reporter) regain(ctx context.Context, lost error) error {
 	return nil
 }
 
-// stream requests reports and takes their events, until all are over.
+// stream requests reports and handles their events, until all reports have ended.
 func (r *reporter) stream(ctx context.Context) error {
 	events, stop := readEvents(ctx, r.conn, journal.Query{After: r.last, Types: reportEvents})
 	defer stop()
-	tick := time.NewTicker(signAgain)
+	tick := time.NewTicker(signInterval)
 	defer tick.Stop()
 	for {
-		if err := r.ask(ctx); err != nil {
+		if err := r.requestReports(ctx); err != nil {
 			return err
 		}
 		if len(r.byAction) == 0 {
@@ -130,7 +130,7 @@ func (r *reporter) stream(ctx context.Context) error {
 				return next.err
 			}
 			r.last = max(r.last, next.event.Seq)
-			r.take(next.event)
+			r.handleEvent(next.event)
 		case <-tick.C:
 			r.sign.show(fmt.Sprintf("%8s  … %d of %s", words.Span(r.elapsed().Round(time.Second)), r.asked-len(r.byAction), words.Count(len(r.all), "node")))
 		case <-ctx.Done():
@@ -139,15 +139,15 @@ func (r *reporter) stream(ctx context.Context) error {
 	}
 }
 
-// reportEvents are the types of events that are needed for a report.
+// reportEvents lists the types of events that a report needs.
 var reportEvents = []journal.Type{
 	journal.TypeActionPlanned, journal.TypeActionHeld, journal.TypeActionStalled, journal.TypeActionEnded,
 	journal.TypeStepStarted, journal.TypeStepDone, journal.TypeStepFailed,
 }
 
-// ask requests reports, up to reportsOpen at a time.
-func (r *reporter) ask(ctx context.Context) error {
-	for r.asked < len(r.all) && len(r.byAction) < reportsOpen {
+// requestReports requests reports, so that at most maxOpenReports are open at a time.
+func (r *reporter) requestReports(ctx context.Context) error {
+	for r.asked < len(r.all) && len(r.byAction) < maxOpenReports {
 		report := r.all[r.asked]
 		admitted, err := r.conn.Request(ctx, fsm.Request{
 			Kind: journal.ActionReportNode, Name: report.Node, Actor: r.actor, Reason: r.flags.reason,
@@ -156,7 +156,7 @@ func (r *reporter) ask(ctx context.Context) error {
 		case err != nil && !isAnswer(err):
 			return err
 		case err != nil:
-			report.lacks(err.Error())
+			report.endWithout(err.Error())
 		default:
 			report.Action = admitted.Action
 			r.byAction[admitted.Action] = report
@@ -171,7 +171,7 @@ func (r *reporter) ask(ctx context.Context) error {
 	return nil
 }
 
-// isAnswer reports whether an error is an answer of the operator, and not a failure to get one.
+// isAnswer reports whether an error is an answer from the operator, and not a failed connection.
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknown, journal.ErrUnwritable,
@@ -183,19 +183,19 @@ func isAnswer(err error) bool {
 	return false
 }
 
-// catchUp takes the past events of an action that was already open.
+// catchUp handles the earlier events of an action that was already open.
 func (r *reporter) catchUp(ctx context.Context, action string) error {
 	for event, err := range r.conn.Events(ctx, journal.Query{Action: action, Types: reportEvents}, false) {
 		if err != nil {
 			return err
 		}
-		r.take(event)
+		r.handleEvent(event)
 	}
 	return nil
 }
 
-// take processes an event of one of the reports.
-func (r *reporter) take(event journal.Event) {
+// handleEvent handles an event of one of the reports.
+func (r *reporter) handleEvent(event journal.Event) {
 	report := r.byAction[event.Action]
 	if report == nil {
 		return
@@ -209,39 +209,39 @@ func (r *reporter) take(event journal.Event) {
 			report.outputs = p.Outputs
 		}
 	case *journal.ActionStalled:
-		report.fill()
-		r.over(report, event, fmt.Sprintf("%s; after fixing this: ekco retry %s", p.Reason, event.Action))
+		report.copyRecorded()
+		r.endReport(report, event, fmt.Sprintf("%s; after fixing this: ekco retry %s", p.Reason, event.Action))
 	case *journal.ActionEnded:
-		report.fill()
-		r.over(report, event, unlooked(p))
+		report.copyRecorded()
+		r.endReport(report, event, noResultReason(p))
 	}
 	if r.flags.follow {
 		r.warn("%8s  %s", words.Span(r.elapsed()), view.Sentence(r.app.words, decoded))
 	}
 }
 
-// unlooked says why an ended action has no result.
-func unlooked(ended *journal.ActionEnded) string {
+// noResultReason returns the reason why an ended action has no result.
+func noResultReason(ended *journal.ActionEnded) string {
 	if ended.Outcome == journal.OutcomeDryRun {
 		return "dry_run is on in the operator's settings, so it runs nothing on nodes"
 	}
 	return "the action ended " + words.Ended(ended.Outcome, ended.Reason)
 }
 
-// over ends a report; why is the reason if it has no result and no reason yet.
-func (r *reporter) over(report *reporting, event journal.Event, why string) {
+// endReport ends a report. why is its reason if the report has no result and no other reason.
+func (r *reporter) endReport(report *nodeReportState, event journal.Event, why string) {
 	delete(r.byAction, event.Action)
 	report.At, report.over = event.Time, true
 	if !report.Looked && len(report.Missing) == 0 {
-		report.lacks(why)
+		report.endWithout(why)
 	}
 }
 
-// fill takes what is recorded so far.
-func (r *reporting) fill() {
+// copyRecorded copies the recorded facts and outputs into the report.
+func (r *nodeReportState) copyRecorded() {
 	found, err := actionsreport.Of(r.facts, r.outputs)
 	if err != nil {
-		r.lacks(err.Error())
+		r.endWithout(err.Error())
 		return
 	}
 	r.Kernel, r.Kubelet, r.ContainerRuntime, r.OSImage = found.Kernel, found.Kubelet, found.ContainerRuntime, found.OSImage
@@ -251,7 +251,7 @@ func (r *reporting) fill() {
 		r.Missing = append(r.Missing, host.Missing...)
 	}
 	if found.Missing != "" {
-		r.lacks(found.Missing)
+		r.endWithout(found.Missing)
 	}
 }
 
@@ -261,7 +261,7 @@ func (r *reporter) elapsed() time.Duration {
 
 // warn prints a line on standard error.
 func (r *reporter) warn(format string, args ...any) {
-	_ = r.sign.away(func() error {
+	_ = r.sign.printAbove(func() error {
 		_, err := fmt.Fprintln(r.app.stderr, view.Clean(fmt.Sprintf(format, args...)))
 		return err
 	})

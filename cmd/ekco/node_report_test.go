@@ -249,7 +249,7 @@ func TestNoMoreReportsAreOpenThanMayBe(t *testing.T) {
 		o.status.Journal.LastSeq = 0
 		time.AfterFunc(time.Minute, stop)
 		d.expect(d.typesUntil(ctx, "node-report", "-o", "json"), exitFailed, "", "")
-		if o.most != reportsOpen || len(o.requests) != 5+reportsOpen {
+		if o.most != maxOpenReports || len(o.requests) != 5+maxOpenReports {
 			t.Errorf("%d were open, %d asked for", o.most, len(o.requests))
 		}
 		of := reportsOf(t, d)

@@ -29,7 +29,8 @@ func nodeReportsOf(c cluster) ring.Capability {
 	}
 }
 
-// hostTaskCommand is the hidden command for the pods of host tasks; hostTaskReport is its subcommand for reports.
+// hostTaskCommand is the hidden command that the pods of host tasks run; hostTaskReport is its subcommand for node
+// reports.
 const (
 	hostTaskCommand = "host-task"
 	hostTaskReport  = "node-report"
@@ -52,21 +53,21 @@ func newHostTaskCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// untilEnded returns a context that ends when the pod of a host task is stopped, so that the task can undo its
-// changes.
+// untilEnded returns a context that ends when the pod of a host task is being stopped, so that the task can still undo
+// its changes.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 }
 
-// besideOf returns what runs next to an operator's ring.
-func besideOf(c cluster) func(ctx context.Context, may func() bool, open func(action string) bool) {
-	if c.rotating == c.tasks {
+// hostTaskCleanup returns a function that cleans up host tasks while an operator's ring runs.
+func hostTaskCleanup(c cluster) func(ctx context.Context, may func() bool, open func(action string) bool) {
+	if c.renewalTasks == c.tasks {
 		return c.tasks.KeepSwept
 	}
 	return func(ctx context.Context, may func() bool, open func(action string) bool) {
 		var both sync.WaitGroup
 		both.Go(func() { c.tasks.KeepSwept(ctx, may, open) })
-		both.Go(func() { c.rotating.KeepSwept(ctx, may, open) })
+		both.Go(func() { c.renewalTasks.KeepSwept(ctx, may, open) })
 		both.Wait()
 	}
 }

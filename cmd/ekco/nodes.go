@@ -47,12 +47,12 @@ func nodePolicy(cfg config.Config) *fsmnode.Policy {
 	}
 }
 
-// nodeSources returns the sources for nodes and pods, in the order of their reports.
+// nodeSources returns the sources for nodes and pods, in the order in which they report.
 func nodeSources(c cluster, known []fsmnode.Node) []observers.Source {
 	options := nodes.Options{
 		Nodes: c.kube.Nodes(), Known: knownNodes(known),
 		Settles: min(c.cfg.ClearAfter, c.cfg.NodeUnreachableToleration) / 2,
-		Labels:  nodeLabels(c.cfg), Told: c.joined.Look,
+		Labels:  nodeLabels(c.cfg), Told: c.nodesChanged.Look,
 	}
 	if c.cfg.AutoApproveKubeletCSRs {
 		options.Also = c.neighbours

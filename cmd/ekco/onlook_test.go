@@ -15,7 +15,7 @@ func TestWhoOnlyLooksOnHasTheClientsOfAllThatIsObserved(t *testing.T) {
 	cfg.Journal, cfg.ListenAddress = filepath.Join(t.TempDir(), "journal.db"), "127.0.0.1:0"
 	cfg.AutoApproveKubeletCSRs, cfg.EnableHAKotsadm, cfg.RestartFailedEnvoyPods = true, true, true
 	cfg.EnableHAMinio, cfg.MinioNamespace = true, "minio"
-	onlooker, _, err := onlook(t.Context(), cfg, journal.ErrUnverified, slog.New(slog.DiscardHandler))
+	onlooker, _, err := startReadOnly(t.Context(), cfg, journal.ErrUnverified, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// openAtOnce opens the journal for a command. It salvages a damaged one.
+// openAtOnce opens the journal for a command without retries. It salvages a damaged journal.
 func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
 	store, err := tryToOpen(ctx, cfg, bolt.Options{Now: now.Now}, log)
 	if err != nil {
@@ -26,21 +26,21 @@ func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *s
 	return store, nil
 }
 
-// openWithRetries also waits while an error may pass, and observes until then: an operator that exited would be
-// restarted again and again.
+// openWithRetries opens the journal, and retries if the error may be temporary. Until then EKCO only observes, because
+// an operator that exited would be restarted again and again.
 func openWithRetries(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
 	options := bolt.Options{OwnPath: inOwnPod(cfg), Now: now.Now}
 	store, err := tryToOpen(ctx, cfg, options, log)
 	if err == nil || !ring.MayPass(err) {
 		return store, err
 	}
-	onlooker, services, err := onlook(ctx, cfg, err, log)
+	onlooker, services, err := startReadOnly(ctx, cfg, err, log)
 	if err != nil {
 		return nil, err
 	}
 	wait := func(ctx context.Context) error {
 		return onlooker.Wait(ctx, func(ctx context.Context, attempt int) (err error) {
-			options.Patience = time.Duration(attempt) * patience
+			options.Patience = time.Duration(attempt) * timeoutStep
 			store, err = tryToOpen(ctx, cfg, options, log)
 			return err
 		})
@@ -52,10 +52,10 @@ func openWithRetries(ctx context.Context, cfg config.Config, now *clock.Clock, l
 	return store, err
 }
 
-// patience is by how much the timeout grows with each attempt, since a disk can be very slow.
-const patience = 15 * time.Second
+// timeoutStep is added to the timeout with each attempt, because a disk can be very slow.
+const timeoutStep = 15 * time.Second
 
-// tryToOpen opens the journal. It salvages a damaged one.
+// tryToOpen opens the journal. It salvages a damaged journal.
 func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log *slog.Logger) (*bolt.Store, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -73,9 +73,9 @@ func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log
 	return store, nil
 }
 
-// onlook returns the read-only mode and its services. If the socket cannot be created, as on a read-only disk, the
-// HTTP port still shows it.
-func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Logger) (*ring.Onlooker, []service, error) {
+// startReadOnly returns the read-only mode and its services. If the socket cannot be created, for example on a
+// read-only disk, the HTTP port still serves the status.
+func startReadOnly(ctx context.Context, cfg config.Config, problem error, log *slog.Logger) (*ring.Onlooker, []service, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)

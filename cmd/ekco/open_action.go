@@ -11,7 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction finds an open action by its id, or by the name of its node or thing if that has only one.
+// openAction finds an open action by its id, or by the name of its node or thing if that has only one. A name without a
+// kind means the node of that name, if that has an open action.
 func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -26,6 +27,9 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 			about = append(about, action)
 		}
 	}
+	if ofNode := onNodes(about); len(ofNode) > 0 && !strings.Contains(word, "/") {
+		about = ofNode
+	}
 	switch len(about) {
 	case 0:
 		return journal.ActionRecord{}, nothingOpen(status, verb, word)
@@ -39,6 +43,12 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 	return journal.ActionRecord{}, usagef("%s has %d open actions; say which: %s", word, len(about), strings.Join(choices, " or "))
 }
 
+func onNodes(actions []journal.ActionRecord) []journal.ActionRecord {
+	return slices.DeleteFunc(slices.Clone(actions), func(action journal.ActionRecord) bool {
+		return action.Subject.Kind != journal.NodeSubject("", "").Kind
+	})
+}
+
 // nothingOpen is the error for a name without an open action.
 func nothingOpen(status api.Status, verb, word string) error {
 	if slices.Contains(statusNames(status), word) || slices.Contains(thingNames(status), word) {
@@ -48,13 +58,13 @@ func nothingOpen(status api.Status, verb, word string) error {
 		fsm.DidYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
 }
 
-// named returns the action's id and what it does.
-func (a *app) named(action journal.ActionRecord) string {
+// describeAction returns the action's id with a short description.
+func (a *app) describeAction(action journal.ActionRecord) string {
 	return fmt.Sprintf("%s (%s %s)", action.ID, a.words.Verb(action.Kind), action.Subject.Name)
 }
 
-// underWay returns the ids of the steps in progress, sorted.
-func underWay(action journal.ActionRecord) (steps []string) {
+// runningSteps returns the ids of the running steps, sorted.
+func runningSteps(action journal.ActionRecord) (steps []string) {
 	for id, step := range action.Steps {
 		if step.Open {
 			steps = append(steps, id)

@@ -44,8 +44,8 @@ seconds; the next start continues open actions.`,
 	return cmd
 }
 
-// memoryTarget keeps the heap below kURL's limit of 128 MiB: Go then collects garbage more often, and the process is
-// not killed.
+// memoryTarget is the heap size above which Go collects garbage more often. It is below kURL's limit of 128 MiB, so
+// that the process is not killed.
 const memoryTarget = 96 << 20
 
 func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error {
@@ -73,7 +73,7 @@ func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error
 	return nil
 }
 
-// operate runs until ctx ends, or the operator fails.
+// operate runs the operator until ctx ends or the operator fails.
 func operate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	_, done, stop, err := startRing(ctx, cfg, ringOptions{}, log)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// outputFlag adds -o with its allowed values; any other value is an error.
+// outputFlag adds the flag -o, which accepts only the given formats.
 func outputFlag(cmd *cobra.Command, into *string, byDefault string, formats ...string) {
 	cmd.Flags().StringVarP(into, "output", "o", byDefault, "one of "+strings.Join(formats, ", "))
 	complete(cmd, "output", func(*cobra.Command) []string { return formats })

@@ -22,8 +22,8 @@ func newPauseCommand(a *app) *cobra.Command {
 		Long: `Stops EKCO from starting actions automatically until "ekco resume", or for a time.
 EKCO continues to observe. The pause is in the journal and survives restarts. It is also
 in the mirror in the cluster, for the loss of this machine, unless the answer says that
-it is not. Without NAME it applies to the whole cluster. NAME is that of a node, or of
-another thing that can be paused; if several have it, say which, as in node/NAME.`,
+it is not. Without NAME it applies to the whole cluster. A NAME without a kind means the
+node of that name, if there is one; for another thing, give KIND/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"
   ekco pause node/worker-2 --reason "disk swap"`,
@@ -36,14 +36,16 @@ another thing that can be paused; if several have it, say which, as in node/NAME
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
-			return a.tell(cmd, func(backend *connection) (string, error) {
-				until := strings.TrimSpace("until \"ekco resume "+request.Name) + "\""
+			return a.runRecorded(cmd, func(backend *connection) (string, error) {
+				name := request.Name
+				request.Name = qualified(cmd.Context(), backend, name)
+				until := strings.TrimSpace("until \"ekco resume "+name) + "\""
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
-				before := pausedBefore(cmd.Context(), backend, request.Name)
-				unmirrored, err := inForce(backend.Do(cmd.Context(), request))
-				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(request.Name), until, before, unmirrored), err
+				before := replacedPauseNote(cmd.Context(), backend, request.Name)
+				unmirrored, err := unmirroredNote(backend.Do(cmd.Context(), request))
+				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(name), until, before, unmirrored), err
 			})
 		},
 	}
@@ -58,8 +60,8 @@ func newResumeCommand(a *app) *cobra.Command {
 		Use:   "resume [NAME]",
 		Short: "End a pause",
 		Long: `Ends the pause of the whole cluster, or the one of NAME. They are independent: a
-node with a pause of its own stays paused when the cluster is resumed. If several
-things of that name are paused, say which, as in node/NAME.`,
+node with a pause of its own stays paused when the cluster is resumed. A NAME without a
+kind means the node of that name, if there is one.`,
 		Example: `  ekco resume
   ekco resume worker-2
   ekco resume node/worker-2`,
@@ -69,12 +71,14 @@ things of that name are paused, say which, as in node/NAME.`,
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
-			return a.tell(cmd, func(backend *connection) (string, error) {
-				unmirrored, err := inForce(backend.Do(cmd.Context(), request))
+			return a.runRecorded(cmd, func(backend *connection) (string, error) {
+				name := request.Name
+				request.Name = qualified(cmd.Context(), backend, name)
+				unmirrored, err := unmirroredNote(backend.Do(cmd.Context(), request))
 				if err != nil {
 					return "", err
 				}
-				return "resumed " + nameOrAll(request.Name) + stillPaused(cmd.Context(), backend) + unmirrored, nil
+				return "resumed " + nameOrAll(name) + remainingPausesNote(cmd.Context(), backend) + unmirrored, nil
 			})
 		},
 	}
@@ -82,16 +86,16 @@ things of that name are paused, say which, as in node/NAME.`,
 	return cmd
 }
 
-// inForce returns the note for a command that was recorded but is not in the mirror; that is not an error.
-func inForce(err error) (unmirrored string, _ error) {
+// unmirroredNote returns a note instead of an error if a command was recorded but is not yet in the mirror.
+func unmirroredNote(err error) (unmirrored string, _ error) {
 	if errors.Is(err, api.ErrNotMirrored) {
 		return "; " + view.Clean(err.Error()), nil
 	}
 	return "", err
 }
 
-// pausedBefore returns the note about the pause that this one replaces, since its end may differ.
-func pausedBefore(ctx context.Context, backend api.Backend, name string) string {
+// replacedPauseNote returns a note about the pause that the new one replaces, because its end may differ.
+func replacedPauseNote(ctx context.Context, backend api.Backend, name string) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return "" // the pause itself reports the error
@@ -110,8 +114,8 @@ func pausedBefore(ctx context.Context, backend api.Backend, name string) string 
 	return ""
 }
 
-// stillPaused returns the note about the pauses that remain.
-func stillPaused(ctx context.Context, backend api.Backend) string {
+// remainingPausesNote returns a note about the remaining pauses.
+func remainingPausesNote(ctx context.Context, backend api.Backend) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return ""
@@ -133,19 +137,19 @@ func nameOrAll(name string) string {
 	return view.Clean(name)
 }
 
-// tell sends a command to the operator, or writes it to the journal, and prints the answer.
-func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) error {
-	return a.with(cmd.Context(), cmd, func(backend *connection) error {
+// runRecorded sends a command to the operator, or writes it to the journal, and prints the result.
+func (a *app) runRecorded(cmd *cobra.Command, word func(*connection) (string, error)) error {
+	return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
 		done, err := word(backend)
 		if err != nil {
 			return err
 		}
-		return a.taken(backend, done)
+		return a.printRecorded(backend, done)
 	})
 }
 
-// taken prints that a command was recorded.
-func (a *app) taken(backend *connection, done string) error {
+// printRecorded prints that the command was recorded.
+func (a *app) printRecorded(backend *connection, done string) error {
 	if !backend.running {
 		done += "; no operator runs, so it is written to the journal for the next start, and the mirror in the cluster does not have it until then"
 	}

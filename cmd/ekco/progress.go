@@ -12,16 +12,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// progressAgain is how often the progress of a step is read. Without a terminal, the command only prints what a step
-// waits for: after progressYoung, it reads every progressSeldom.
+// On a terminal, the command reads the progress of a step every progressInterval. Without a terminal it only prints
+// what a step waits for; it then reads every progressSlowInterval after progressSlowAfter has passed.
 const (
-	progressAgain  = 2 * time.Second
-	progressYoung  = time.Minute
-	progressSeldom = 10 * time.Second
+	progressInterval     = 2 * time.Second
+	progressSlowAfter    = time.Minute
+	progressSlowInterval = 10 * time.Second
 )
 
-// progressOf returns one line about the progress of the actions that the query selects, with the id of the action if
-// the query has none. It shows the first of several steps; "" if no step reports progress.
+// progressOf returns one line with the progress of the actions that the query selects, or "". If several steps report
+// progress, it shows the first. If the query names no action, the line includes the action's id.
 func progressOf(status api.Status, query journal.Query) string {
 	about := journal.Query{Node: query.Node, Name: query.Name, Action: query.Action}
 	var lines []string
@@ -45,9 +45,8 @@ func progressOf(status api.Status, query journal.Query) string {
 	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
 }
 
-// watchProgress shows the progress of the steps in a followed history on a terminal, until the returned function is
-// called.
-func watchProgress(ctx context.Context, backend api.Backend, query journal.Query, sign *signOfLife) (stop func()) {
+// watchProgress shows the progress of steps below a followed history on a terminal, until stop is called.
+func watchProgress(ctx context.Context, backend api.Backend, query journal.Query, sign *statusLine) (stop func()) {
 	if !sign.terminal {
 		return func() {}
 	}
@@ -55,7 +54,7 @@ func watchProgress(ctx context.Context, backend api.Backend, query journal.Query
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		defer sign.clear()
-		tick := time.NewTicker(progressAgain)
+		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -65,7 +64,7 @@ func watchProgress(ctx context.Context, backend api.Backend, query journal.Query
 			}
 			status, err := backend.Status(ctx)
 			if err != nil {
-				continue // the stream reports a lost operator
+				continue // the stream reports the lost operator
 			}
 			if text := progressOf(status, query); text != "" {
 				sign.show("… " + text)
@@ -80,13 +79,13 @@ func watchProgress(ctx context.Context, backend api.Backend, query journal.Query
 	}
 }
 
-// lookAtProgress reads the progress of the current step, and what it waits for.
-func (f *follower) lookAtProgress(ctx context.Context) {
+// readProgress reads the progress of the current step and what the step waits for.
+func (f *follower) readProgress(ctx context.Context) {
 	now := f.app.now()
 	switch {
 	case f.step == "":
 		f.progress = ""
-	case now.Sub(f.progressAsked) >= f.progressEvery(now):
+	case now.Sub(f.progressAsked) >= f.progressReadInterval(now):
 		f.progressAsked = now
 		if status, err := f.backend.Status(ctx); err == nil {
 			f.progress = progressOf(status, journal.Query{Action: f.action})
@@ -95,15 +94,15 @@ func (f *follower) lookAtProgress(ctx context.Context) {
 	}
 }
 
-// progressEvery returns how often to read the progress of the current step.
-func (f *follower) progressEvery(now time.Time) time.Duration {
-	if !f.sign.terminal && now.Sub(f.stepBegan) >= progressYoung {
-		return progressSeldom
+// progressReadInterval returns the interval at which to read the progress.
+func (f *follower) progressReadInterval(now time.Time) time.Duration {
+	if !f.sign.terminal && now.Sub(f.stepBegan) >= progressSlowAfter {
+		return progressSlowInterval
 	}
-	return progressAgain
+	return progressInterval
 }
 
-// printMissing prints once what a step waits for, if it waited for the same at the last read.
+// printMissing prints what a step waits for, once and only if two consecutive reads agree.
 func (f *follower) printMissing(status api.Status) {
 	seen := map[string]bool{}
 	for step, progress := range status.Progress[f.action] {

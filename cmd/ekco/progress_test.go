@@ -90,18 +90,18 @@ func TestWhoFollowsOneThingIsShownNoProgressOfOthers(t *testing.T) {
 
 func TestASignOfLifeIsGoneWhenSomethingIsPrinted(t *testing.T) {
 	var screen strings.Builder
-	sign := &signOfLife{w: &screen, terminal: true}
+	sign := &statusLine{w: &screen, terminal: true}
 	sign.clear()
 	sign.show("one")
 	sign.show("two")
-	if err := sign.away(func() error { _, err := screen.WriteString("line\n"); return err }); err != nil {
+	if err := sign.printAbove(func() error { _, err := screen.WriteString("line\n"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	sign.clear()
 	if got, want := screen.String(), eraseLine+cutLines+"one"+wrapLines+eraseLine+cutLines+"two"+wrapLines+eraseLine+"line\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	elsewhere := &signOfLife{w: &screen}
+	elsewhere := &statusLine{w: &screen}
 	screen.Reset()
 	elsewhere.show("three")
 	elsewhere.clear()

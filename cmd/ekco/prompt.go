@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// promptOutput is output for several writers, such as a log and a command, with a prompt. While a question waits for
-// its answer, it holds the other output back.
+// promptOutput is output that several writers share, such as a log and a command, and that can ask questions. While a
+// question waits for an answer, it buffers the other output.
 type promptOutput struct {
 	w io.Writer
 
@@ -20,16 +20,16 @@ type promptOutput struct {
 	held   backlog
 }
 
-// maxHeld is how many bytes of that output are kept: the answer may not come for hours.
+// maxHeld is the maximum number of buffered bytes, because the answer may take hours.
 const maxHeld = 256 << 10
 
-// backlog keeps the end of what is written to it.
+// backlog keeps the last part of the bytes that are written to it.
 type backlog struct {
 	content []byte
-	left    int // bytes left out
+	left    int // bytes that were dropped
 }
 
-// add keeps up to twice maxHeld, so that not every write copies all of it.
+// add keeps up to twice maxHeld, so that not every write has to copy the buffer.
 func (b *backlog) add(content []byte) {
 	b.content = append(b.content, content...)
 	if len(b.content) > 2*maxHeld {
@@ -50,8 +50,8 @@ func (b *backlog) trim() {
 	b.content = bytes.Clone(b.content[cut:])
 }
 
-// flush writes the content and empties the backlog. It ignores write errors, since a lost reader must not end the
-// command.
+// flush writes the content and empties the backlog. It ignores write errors, because the command must continue without
+// a reader.
 func (b *backlog) flush(w io.Writer) {
 	b.trim()
 	if b.left > 0 {
@@ -72,8 +72,8 @@ func (p *promptOutput) Write(content []byte) (int, error) {
 	return p.w.Write(content)
 }
 
-// ask prints a question and returns the answer, in lower case and without blanks around it. It returns ctx's error if
-// ctx ends first; a read of in may still be in progress then.
+// ask prints a question and returns the answer, in lower case and trimmed. It returns ctx's error if ctx ends first; a
+// read of in may then continue.
 func (p *promptOutput) ask(ctx context.Context, in io.Reader, question string) (string, error) {
 	if err := p.begin(question); err != nil {
 		return "", err
@@ -105,7 +105,7 @@ func (p *promptOutput) begin(question string) error {
 	return nil
 }
 
-// end writes what was held back.
+// end ends the question and writes the buffered output.
 func (p *promptOutput) end(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

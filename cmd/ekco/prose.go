@@ -5,8 +5,8 @@ import "strings"
 // helpWidth is the longest line of help, in characters.
 const helpWidth = 80
 
-// wrapped wraps a paragraph of help.
-func wrapped(paragraph string) string {
+// wrapHelp wraps a paragraph of help.
+func wrapHelp(paragraph string) string {
 	var text strings.Builder
 	room := 0
 	for _, word := range strings.Fields(paragraph) {

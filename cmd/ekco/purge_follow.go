@@ -15,16 +15,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// signAgain is how often a terminal shows that the command still runs.
-const signAgain = time.Second
+// signInterval is how often a terminal shows that the command is still running.
+const signInterval = time.Second
 
-// Reasons to stop following an action.
+// These errors are reasons to stop following an action.
 var (
 	errOver     = errors.New("the action is over")
 	errDeferred = errors.New("the rest of the action may take days")
 )
 
-// follower shows the events of an action.
+// follower prints the events of an action.
 type follower struct {
 	*purger
 	action  string
@@ -32,30 +32,30 @@ type follower struct {
 	last    uint64
 	outcome *journal.ActionEnded
 	doing   string
-	sign    *signOfLife
-	// waits is set if the action may do nothing but wait; lastNews is the time of its last event.
+	sign    *statusLine
+	// waits is true if the remaining steps may only wait. lastNews is the time of the action's last event.
 	waits    bool
 	lastNews time.Time
-	// step is the latest one that began and has not ended; stepBegan is when this follower saw it begin.
+	// step is the latest running step. stepBegan is when this follower saw its start.
 	step      string
 	stepBegan time.Time
-	// progress is that of step, read last at progressAsked. missing has what steps waited for then; reported has
-	// the printed part of it.
+	// progress is the progress of step, which was read at progressAsked. missing is what steps waited for at that time;
+	// reported is the printed part of missing.
 	progress          string
 	progressAsked     time.Time
 	missing, reported map[string]bool
-	// unrecorded is the last warning about events that are not in the journal, which was checked last at asked.
+	// unrecorded is the last warning about events that could not be written. asked is the time of the last check.
 	unrecorded string
 	asked      time.Time
-	// regains counts the reconnects to an operator.
-	regains regains
+	// regains limits the reconnects to an operator.
+	regains reconnectLimit
 }
 
-// follow shows the events of the action until it is over.
+// follow prints the events of the action until the action has ended.
 func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	f := &follower{
 		purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", lastNews: p.app.now(),
-		sign: &signOfLife{w: p.app.stderr, terminal: p.app.stderrTerminal}, reported: map[string]bool{},
+		sign: &statusLine{w: p.app.stderr, terminal: p.app.stderrTerminal}, reported: map[string]bool{},
 	}
 	if admitted.Resumed {
 		f.showPresent(ctx)
@@ -90,13 +90,13 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 			regained.Close()
 		}
 		regained = back
-		p.backend, p.besideCommand = back, servedByCommand(ctx, back)
+		p.backend, p.workerIsCommand = back, servedByCommand(ctx, back)
 	}
 }
 
-// regain connects to the process that has the journal, after the one that did the work was lost.
+// regain connects to the process that now has the journal open, after the connection to the former process was lost.
 func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
-	if !f.besideCommand {
+	if !f.workerIsCommand {
 		f.warn("lost the operator: %v", lost)
 		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
 	}
@@ -109,13 +109,13 @@ func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 			return file, nil
 		}
 		return nil, fmt.Errorf("%s is not finished: %w; an operator continues it", f.action, err)
-	case !f.besideCommand:
+	case !f.workerIsCommand:
 		f.warn("an operator answers again")
 	}
 	return back, nil
 }
 
-// showPresent prints why a resumed action waits, and finds its current step.
+// showPresent prints why a resumed action waits, and finds the current step.
 func (f *follower) showPresent(ctx context.Context) {
 	status, err := f.backend.Status(ctx)
 	if err != nil {
@@ -138,11 +138,11 @@ func (f *follower) showPresent(ctx context.Context) {
 	}
 }
 
-// stream shows events until the action is over or the stream fails.
+// stream prints events until the action has ended or the stream fails.
 func (f *follower) stream(ctx context.Context) error {
 	events, stop := readEvents(ctx, f.backend, journal.Query{Action: f.action, After: f.last})
 	defer stop()
-	tick := time.NewTicker(signAgain)
+	tick := time.NewTicker(signInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -156,7 +156,7 @@ func (f *follower) stream(ctx context.Context) error {
 				return errOver
 			}
 		case <-tick.C:
-			f.lookAtProgress(ctx)
+			f.readProgress(ctx)
 			f.showSign()
 			f.printTrouble(ctx)
 			if f.deferred(ctx) {
@@ -190,12 +190,13 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	text := strings.TrimPrefix(view.Sentence(f.app.words, decoded), view.Clean(f.action)+": ")
 	f.print("%8s  %s", words.Span(f.elapsed()), text)
 	if event.Type == journal.TypeActionHeld {
-		// A hint is never shortened when it repeats.
+		// Print the hint in full each time.
 		_, _ = fmt.Fprintln(f.app.stdout, "          it continues automatically when that is gone"+f.cancelHint(ctx))
 	}
 }
 
-// cancelHint says how to cancel the action; "" if it cannot be cancelled, or without an answer.
+// cancelHint returns a text on how to cancel the action. It returns "" if the action cannot be cancelled or the
+// operator does not answer.
 func (f *follower) cancelHint(ctx context.Context) string {
 	status, err := f.backend.Status(ctx)
 	if err != nil {
@@ -209,15 +210,15 @@ func (f *follower) cancelHint(ctx context.Context) string {
 	return ""
 }
 
-// deferred reports whether the rest of the action only waits for something that may take days, and if so prints how
-// it continues.
+// deferred reports whether the rest of the action waits for something that may take days. If so, it prints how the
+// action continues.
 func (f *follower) deferred(ctx context.Context) bool {
 	if !f.waits || f.app.now().Sub(f.lastNews) < f.app.deferredAfter {
 		return false
 	}
 	status, err := f.backend.Status(ctx)
 	if err != nil {
-		return false // the stream reports a lost operator
+		return false // the stream reports the lost operator
 	}
 	for _, action := range status.Actions {
 		_, deferred := action.Deferred()
@@ -243,7 +244,7 @@ func (f *follower) elapsed() time.Duration {
 	return f.app.now().Sub(f.began).Round(100 * time.Millisecond)
 }
 
-// showSign shows that the command still runs.
+// showSign shows on a terminal that the command is still running.
 func (f *follower) showSign() {
 	doing := f.doing
 	if f.progress != "" {
@@ -252,7 +253,7 @@ func (f *follower) showSign() {
 	f.sign.show(fmt.Sprintf("%8s  … %s", words.Span(f.elapsed().Round(time.Second)), doing))
 }
 
-// conclude reports how the action ended; only OutcomeDone is success.
+// conclude prints the outcome of the action, and returns nil only for OutcomeDone.
 func (f *follower) conclude() error {
 	if f.outcome.Outcome == journal.OutcomeDone {
 		f.print("node %s is purged, after %s", f.flags.node, words.Span(f.elapsed()))
@@ -264,7 +265,7 @@ func (f *follower) conclude() error {
 	return fmt.Errorf("node %s is not purged: %s ended %s", f.flags.node, f.action, words.Ended(f.outcome.Outcome, f.outcome.Reason))
 }
 
-// interrupted prints how the work continues.
+// interrupted prints how the work continues without this command.
 func (f *follower) interrupted() error {
 	f.sign.clear()
 	if f.alone {

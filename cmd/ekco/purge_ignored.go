@@ -8,23 +8,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// notCarried are settings that a purge depends on and that a request does not contain: the process that does the work
-// uses its own.
-var notCarried = []string{"certificates_dir", "kubeconfig"}
+// settingsOfWorker lists settings that a purge uses but a request does not contain. The process that does the work uses
+// its own values.
+var settingsOfWorker = []string{"certificates_dir", "kubeconfig"}
 
-// warnOfIgnored warns of settings of this command that have no effect, because a process with other settings does the
+// warnOfIgnored warns of this command's settings that have no effect, because a process with other settings does the
 // work.
 func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
 	if p.alone {
 		return
 	}
 	var theirs map[string]string
-	for _, key := range notCarried {
+	for _, key := range settingsOfWorker {
 		if !slices.Contains(cfg.Explicit, key) || key == "kubeconfig" && !p.flags.kubeconfig {
 			continue // shells often set KUBECONFIG for kubectl
 		}
 		if theirs == nil {
-			theirs = p.settingsAtWork(ctx)
+			theirs = p.workerSettings(ctx)
 		}
 		own := cfg.Redacted()[key]
 		if value, known := theirs[key]; known && value != own {
@@ -33,8 +33,8 @@ func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
 	}
 }
 
-// settingsAtWork returns the settings of the process that does the work; none if they are unknown.
-func (p *purger) settingsAtWork(ctx context.Context) map[string]string {
+// workerSettings returns the settings of the process that does the work, or nil if they are unknown.
+func (p *purger) workerSettings(ctx context.Context) map[string]string {
 	started := journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}, Reverse: true, Limit: 1}
 	for event, err := range p.backend.Events(ctx, started, false) {
 		if err != nil {

@@ -29,7 +29,8 @@ func newPurgeNodeCommand(a *app) *cobra.Command {
 		Short: "Remove a node from the cluster for good",
 		Long: `Removes a node from the cluster for good, and shows each step. The running operator does
 the work; it continues if this command is interrupted or loses its terminal. If no operator
-runs, this command does the work itself. An interrupted purge of the node is resumed.
+runs, this command does the work itself, unless the cluster shows that one with another
+journal may run. An interrupted purge of the node is resumed.
 
 EKCO refuses to purge a ready node if too few other nodes of its role would be left. If a
 preflight warns, the command asks on a terminal; without a terminal it continues and records
@@ -62,6 +63,7 @@ command line or the configuration makes no sense.`,
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do not ask when a preflight warns")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "ignore preflights that can be forced, such as the minimum of ready nodes")
 	cmd.Flags().BoolVar(&flags.noWait, "no-wait", false, "return as soon as the purge is recorded; needs a running operator")
+	cmd.Flags().BoolVar(&flags.withoutOperator, "without-operator", false, "do the work although an operator with another journal may run; only after its machine is lost for good")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
 	config.RegisterPurgeNodeFlags(cmd.Flags())
 	config.RegisterFlags(cmd.Flags(), "kubeconfig")
@@ -72,39 +74,40 @@ command line or the configuration makes no sense.`,
 type purgeFlags struct {
 	node, reason, output       string
 	dryRun, yes, force, noWait bool
+	withoutOperator            bool
 	// kubeconfig is set if --kubeconfig was given.
 	kubeconfig bool
 }
 
-// purger runs one purge from the question to its end.
+// purger runs one purge from the first question to the end.
 type purger struct {
 	app     *app
 	flags   purgeFlags
 	backend api.Backend
-	// alone is set if this process does the work.
+	// alone is true if this process does the work.
 	alone bool
-	// ended is closed when the ring of this process has ended early.
+	// ended is closed if the ring of this process ends early.
 	ended <-chan struct{}
-	// besideCommand is set if the command of another process does the work.
-	besideCommand bool
-	// again connects to the operator again after the connection was lost.
+	// workerIsCommand is true if another command does the work.
+	workerIsCommand bool
+	// again reconnects to the operator after a lost connection.
 	again func(ctx context.Context) (operator, error)
 	// recordedAs reads the state of an action from the file; see [app.recorded].
 	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
-	// answered has the warnings that were shown, with their answers. They stay when another process takes over, so
-	// that no question repeats.
+	// answered has the shown warnings with their answers. They are kept when another process continues the work, so
+	// that no question is repeated.
 	answered []journal.ActionWarned
-	// subjectUID is the UID of the node that was shown first. The command requests no other, since a new node may
+	// subjectUID is the UID of the node that was shown first. The command purges no other node, because a new node may
 	// have joined with the same name.
 	subjectUID string
-	// prompt is standard error, held back during a question.
+	// prompt is standard error. It buffers other output during a question.
 	prompt *promptOutput
-	// printed and warned shorten what repeats on standard output and on standard error. There are two, since either
-	// may be read alone.
+	// printed and warned shorten repeated text on standard output and on standard error. They are separate, because a
+	// user may read only one of them.
 	printed, warned view.Once
 }
 
-// purgeNode finds the process that does the work, and follows the purge there.
+// purgeNode finds the process that does the work, and follows the purge in it.
 func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	if flags.output != "text" && !flags.dryRun {
 		return usagef("-o %s needs --dry-run; for the events of a purge see: ekco history --action ACTION --follow -o json", flags.output)
@@ -133,12 +136,12 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	return err
 }
 
-// maxWorkers is how many processes may end before the purge is done, until the command gives up.
+// maxWorkers is the number of processes that may end early before the command gives up.
 const maxWorkers = 5
 
-// runOnce follows the purge in the process that does the work now.
+// runOnce follows the purge in the process that does the work at present.
 func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	release, err := p.engage(ctx, cfg, log)
+	release, err := p.findWorker(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -147,8 +150,8 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 	return p.run(ctx, p.flags.request(cfg, !p.app.askable && !p.flags.yes))
 }
 
-// request returns the request; unasked is set if no person could confirm it. Minimums, and whether EKCO manages Rook,
-// are in it only if they were given to this command; otherwise the operator's own apply.
+// request returns the request. unasked is true if no person could confirm it. It has the ready minimums and the setting
+// for Rook only if the user gave them; otherwise the operator's settings apply.
 func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
@@ -166,26 +169,30 @@ func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 	return request.Asked()
 }
 
-// run explains, asks, requests and follows.
+// run shows the plan, asks, requests the purge and follows it.
 func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	request.Costs = p.flags.dryRun
 	explained, err := withNotice(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
 	if errors.Is(err, fsm.ErrRefused) && !p.flags.dryRun {
-		err = p.refused(ctx, request)
+		err = p.recordRefusal(ctx, request)
 	}
 	if err != nil {
-		return interrupted(ctx, p.left(err), "nothing was changed")
+		return interrupted(ctx, p.workerLeftError(err), "nothing was changed")
 	}
 	if p.flags.dryRun {
-		if trouble := troubleOf(ctx, p.backend); trouble != "" {
+		if trouble := journalTrouble(ctx, p.backend); trouble != "" {
 			p.warn("warning: %s. What has happened since is not considered.", trouble)
 		}
 		if p.flags.output != "text" {
 			return view.Value(p.app.stdout, explained, p.flags.output)
 		}
-		return view.Explanation(p.app.stdout, explained, p.app.color())
+		command := "ekco purge-node " + p.flags.node
+		if p.flags.force {
+			command += " --force"
+		}
+		return view.Explanation(p.app.stdout, explained, command, p.app.color())
 	}
 	if explained.AlreadyDone {
 		p.print("%s", explained.Message)
@@ -204,7 +211,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	})
 	switch {
 	case err != nil:
-		return interrupted(ctx, p.left(err), "the purge may have been recorded; see: ekco status")
+		return interrupted(ctx, p.workerLeftError(err), "the purge may have been recorded; see: ekco status")
 	case admitted.AlreadyDone:
 		p.print("%s", admitted.Message)
 		return nil
@@ -223,17 +230,17 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	return p.follow(ctx, admitted)
 }
 
-// left returns errWorkerLeft for an error of a command that ended during the request. An answer stays as it is, even
-// if the command has ended since.
-func (p *purger) left(err error) error {
-	if !isAnswer(err) && p.besideCommand {
+// workerLeftError returns errWorkerLeft if the command that does the work ended during the request. It returns any
+// answer of that command unchanged.
+func (p *purger) workerLeftError(err error) error {
+	if !isAnswer(err) && p.workerIsCommand {
 		return fmt.Errorf("%w: %w", errWorkerLeft, err)
 	}
 	return err
 }
 
-// refused records the refusal at the worker, and returns it.
-func (p *purger) refused(ctx context.Context, request fsm.Request) error {
+// recordRefusal records the refusal in the process that does the work, and returns the error.
+func (p *purger) recordRefusal(ctx context.Context, request fsm.Request) error {
 	request.Refused = true
 	_, err := withNotice(ctx, p, "the refusal to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
@@ -241,8 +248,8 @@ func (p *purger) refused(ctx context.Context, request fsm.Request) error {
 	return err
 }
 
-// ask shows the warnings and objections of the preflights. It asks only on a terminal, and only about warnings that
-// have no answer yet.
+// ask prints the warnings and objections of the preflights. It asks only on a terminal, and only about unanswered
+// warnings.
 func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	var warned []journal.ActionWarned
 	refused := false
@@ -256,7 +263,7 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 			}
 		case actions.VerdictHold:
 			p.warn("note: the purge will wait: %s", words.Held(check.Preflight, check.Reason))
-		case actions.VerdictAbandon: // the command requests the purge anyway, so that the request is recorded
+		case actions.VerdictAbandon: // the command still requests the purge, so that the request is recorded
 			p.warn("note: the purge will be refused: %s", words.Held(check.Preflight, check.Reason))
 			refused = true
 		}
@@ -286,7 +293,7 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	return nil
 }
 
-// confirm asks, and returns an error unless the answer is yes.
+// confirm asks the user, and returns an error unless the answer is yes.
 func (p *purger) confirm(ctx context.Context) error {
 	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s anyway? [y/N] ", view.Clean(p.flags.node)))
 	switch {
@@ -298,7 +305,7 @@ func (p *purger) confirm(ctx context.Context) error {
 	return fmt.Errorf("node %s is not purged: the question was not answered with yes; nothing was changed", p.flags.node)
 }
 
-// print prints a line. It ignores errors, since a lost reader must not end a purge.
+// print prints a line. It ignores errors, because a purge must continue without a reader.
 func (p *purger) print(format string, args ...any) {
 	_, _ = fmt.Fprintln(p.app.stdout, p.printed.Shorten(view.Clean(fmt.Sprintf(format, args...))))
 }

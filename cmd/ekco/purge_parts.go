@@ -18,14 +18,14 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// outsideCalls are called after each call to ceph and etcd.
+// outsideCalls has callbacks that run after each call to ceph and etcd.
 type outsideCalls struct {
 	ceph ceph.OnCommand
 	etcd etcd.OnCall
 }
 
-// timeCalls counts and logs calls, to find out where a purge spends its time.
-func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
+// measureCalls returns callbacks that count and log calls, to show where a purge spends its time.
+func measureCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	logged := func(message string, count func(string, time.Duration, error)) func(string, time.Duration, error) {
 		return func(kind string, took time.Duration, err error) {
 			count(kind, took, err)
@@ -39,15 +39,14 @@ func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
 }
 
-// outside has the clients of a purge beyond the Kubernetes API.
+// outside has the clients of a purge that do not use the Kubernetes API.
 type outside struct {
 	etcd etcd.Dial
 	rook rook.API
 	ceph ceph.API
 }
 
-// reachOutside returns the clients; readOnly is for those that do not use the Kubernetes API. They send nothing
-// before a purge.
+// reachOutside returns these clients. With readOnly they refuse changes. They send nothing before a purge.
 func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, calls outsideCalls) (outside, error) {
 	installed, err := rook.NewClient(restConfig, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
@@ -64,25 +63,26 @@ func cephOptions(readOnly bool, calls outsideCalls) ceph.Options {
 	return ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}
 }
 
-// cephMaxAge is how long an answer of Ceph is reused, for a check and the step after it. Each question takes a purge
-// about 50 ms, in which Ceph could change as well.
+// cephMaxAge is how long an answer of Ceph is reused, so that a check and the next step can share it. A call takes
+// about 50 ms, and Ceph could change during a call as well.
 const cephMaxAge = 500 * time.Millisecond
 
-// afterProof is when a purge has certainly verified its change: the observers must not delay that.
-const afterProof = time.Second
+// hostTriggerDelay is a delay that is longer than a purge needs to verify its change, so that the observers do not slow
+// the purge down.
+const hostTriggerDelay = time.Second
 
-// noticing also triggers the observers of Ceph's hosts after a host was removed from the CRUSH map, which EKCO cannot
-// watch.
-func noticing(hosts *observers.Nudge, report ceph.OnCommand) ceph.OnCommand {
+// triggerHosts also triggers the observers of Ceph's hosts after a host was removed from the CRUSH map, because EKCO
+// cannot watch that map.
+func triggerHosts(hosts *observers.Nudge, report ceph.OnCommand) ceph.OnCommand {
 	return func(kind string, took time.Duration, err error) {
 		report(kind, took, err)
 		if kind == "osd crush rm" && err == nil {
-			time.AfterFunc(afterProof, hosts.Look)
+			time.AfterFunc(hostTriggerDelay, hosts.Look)
 		}
 	}
 }
 
-// purgeParts connects a purge with etcd, kubeadm's ConfigMap and Ceph.
+// purgeParts gives a purge its access to etcd, kubeadm's ConfigMap and Ceph.
 func purgeParts(c cluster) []purge.Option {
 	return []purge.Option{
 		purge.WithResidents(c.kube),

@@ -17,7 +17,7 @@ import (
 func TestACallIsLoggedWithItsErrorOnlyIfItHasOne(t *testing.T) {
 	var logged bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	calls := timeCalls(api.NewMetrics(), log)
+	calls := measureCalls(api.NewMetrics(), log)
 	for _, test := range []struct {
 		err  error
 		want string
@@ -58,7 +58,7 @@ func TestCephsHostsAreCountedWhenEKCOHasRemovedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, told, nudge := &looking{}, 0, &observers.Nudge{}
 		nudge.Over(source)
-		calls := noticing(nudge, func(string, time.Duration, error) { told++ })
+		calls := triggerHosts(nudge, func(string, time.Duration, error) { told++ })
 		for _, test := range []struct {
 			kind  string
 			err   error
@@ -70,7 +70,7 @@ func TestCephsHostsAreCountedWhenEKCOHasRemovedOne(t *testing.T) {
 			if source.looks.Load() != before {
 				t.Errorf("after %s (%v) somebody looked at once, in the way of the purge's own look", test.kind, test.err)
 			}
-			time.Sleep(afterProof)
+			time.Sleep(hostTriggerDelay)
 			if synctest.Wait(); source.looks.Load() != test.looks {
 				t.Errorf("after %s (%v) somebody looked %d times", test.kind, test.err, source.looks.Load())
 			}

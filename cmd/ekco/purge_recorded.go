@@ -11,13 +11,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// fileOperator uses a journal's file instead of an operator.
+// fileOperator reads a journal's file in place of an operator.
 type fileOperator struct{ *offline.Backend }
 
-// Close implements operator. The file was only read, so an error of closing it loses nothing.
+// Close implements operator. The file was only read, so an error on close loses nothing.
 func (f fileOperator) Close() { _ = f.Backend.Close() }
 
-// recorded returns the journal's file if no operator holds it, and whether the action has ended in it.
+// recorded opens the journal's file if no operator has it open. over reports whether the action has ended in it.
 func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (file operator, over bool, err error) {
 	backend, err := a.file(cfg)
 	if err != nil {
@@ -34,19 +34,19 @@ func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (f
 	return file, over, nil
 }
 
-// successor connects to the process that has the journal after the worker was lost: an operator or, if the worker was
-// a command, the file. If it was an operator, it does not open the file, since the operator will return and need the
-// file.
+// successor connects to the process that has the journal open after the former one was lost. If the former one was a
+// command, it can also return the file. If it was an operator, it does not open the file, because the operator will
+// return and need it.
 func (f *follower) successor(ctx context.Context) (operator, error) {
 	reached, err := f.again(ctx)
-	if f.besideCommand && errors.Is(err, api.ErrNoOperator) {
+	if f.workerIsCommand && errors.Is(err, api.ErrNoOperator) {
 		return f.inFile(ctx, err)
 	}
 	return reached, err
 }
 
-// inFile returns the journal's file if the action has ended in it, errWorkerLeft if no process continues it, and
-// absent while a process holds the file.
+// inFile returns the journal's file if the action has ended in it, errWorkerLeft if no process continues the action,
+// and absent if a process has the file open.
 func (f *follower) inFile(ctx context.Context, absent error) (operator, error) {
 	file, over, err := f.recordedAs(ctx, f.action)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// silence is the longest time without output on a terminal.
-const silence = 2 * time.Second
+// maxSilence is the longest time without output on a terminal.
+const maxSilence = 2 * time.Second
 
 // answer is the result of a question.
 type answer[T any] struct {
@@ -15,8 +15,8 @@ type answer[T any] struct {
 	err   error
 }
 
-// withNotice calls ask, and prints that it waits: every 2 s on a terminal, otherwise once. It returns only when ask
-// has returned, so ask must stop when ctx ends.
+// withNotice calls ask, and prints that the command waits: every 2 s on a terminal, otherwise once. It returns only
+// after ask has returned, so ask must stop when ctx ends.
 func withNotice[T any](ctx context.Context, p *purger, awaited string, ask func(context.Context) (T, error)) (T, error) {
 	answers := make(chan answer[T], 1)
 	go func() {
@@ -24,7 +24,7 @@ func withNotice[T any](ctx context.Context, p *purger, awaited string, ask func(
 		answers <- answer[T]{value, err}
 	}()
 	began := time.Now()
-	tick := time.NewTicker(silence)
+	tick := time.NewTicker(maxSilence)
 	defer tick.Stop()
 	for said := false; ; said = true {
 		select {
@@ -38,7 +38,7 @@ func withNotice[T any](ctx context.Context, p *purger, awaited string, ask func(
 	}
 }
 
-// interrupted replaces the error of a question that a signal interrupted.
+// interrupted replaces the error of a call that a signal interrupted.
 func interrupted(ctx context.Context, err error, consequence string) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("interrupted; %s", consequence)

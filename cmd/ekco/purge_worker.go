@@ -11,21 +11,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errWorkerLeft is the error if another command did the work and ended before the purge was done.
+// errWorkerLeft is the error if another command did the work and ended before the purge had ended.
 var errWorkerLeft = errors.New("the command that did the work has ended before it was done")
 
-// holderRetry is how often to look for the process that holds the journal on its socket.
+// holderRetry is how often to dial the process that has the journal open.
 const holderRetry = 100 * time.Millisecond
 
-// engage finds the process that does the work: an operator or another command that answers on the socket, or else
-// this process. It waits for a process that holds the journal but does not listen yet, or no longer.
-func (p *purger) engage(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
+// findWorker finds the process that does the work: an operator or another command that answers on the socket, or else
+// this process. It waits for a process that has the journal open but does not listen.
+func (p *purger) findWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
 	wait, cancel := context.WithTimeout(ctx, p.app.holderTimeout)
 	defer cancel()
 	tick := time.NewTicker(holderRetry)
 	defer tick.Stop()
 	for said := false; ; said = true {
-		release, err = p.engageNow(ctx, cfg, log)
+		release, err = p.tryFindWorker(ctx, cfg, log)
 		if !errors.Is(err, journal.ErrLocked) || errors.Is(err, api.ErrNoAnswer) {
 			return release, err
 		}
@@ -35,35 +35,35 @@ func (p *purger) engage(ctx context.Context, cfg config.Config, log *slog.Logger
 		select {
 		case <-tick.C:
 		case <-wait.Done():
-			return nil, interrupted(ctx, held(err), "nothing was changed")
+			return nil, interrupted(ctx, lockedError(err), "nothing was changed")
 		}
 	}
 }
 
-// engageNow is one attempt of engage.
-func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
+// tryFindWorker makes one attempt of findWorker.
+func (p *purger) tryFindWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
 	reached, err := p.app.reach(ctx, cfg)
 	switch {
 	case err == nil:
 		p.backend, p.ended, p.alone = reached, nil, false
-		p.app.unread.ends.Store(true)
-		p.besideCommand = servedByCommand(ctx, reached)
+		p.app.unread.mayEnd.Store(true)
+		p.workerIsCommand = servedByCommand(ctx, reached)
 		return func() error { reached.Close(); return nil }, nil
 	case !errors.Is(err, api.ErrNoOperator):
 		return nil, err
 	case p.flags.noWait:
-		if err := p.app.free(ctx, cfg); errors.Is(err, journal.ErrLocked) {
+		if err := p.app.requireUnlocked(ctx, cfg); errors.Is(err, journal.ErrLocked) {
 			return nil, err
 		}
 		return nil, usagef("--no-wait needs a running operator, and no operator listens on %s; without --no-wait, this command does the work itself", cfg.Socket())
 	}
-	options := ringOptions{OneShot: true, Node: p.flags.node, DryRun: p.flags.dryRun}
+	options := ringOptions{OneShot: true, Node: p.flags.node, DryRun: p.flags.dryRun, WithoutOperator: p.flags.withoutOperator}
 	backend, ended, stop, err := p.app.work(ctx, cfg, options, quieter(log, cfg))
 	if err != nil {
 		return nil, err
 	}
-	p.backend, p.ended, p.alone, p.besideCommand = backend, ended, true, false
-	p.app.unread.ends.Store(false)
+	p.backend, p.ended, p.alone, p.workerIsCommand = backend, ended, true, false
+	p.app.unread.mayEnd.Store(false)
 	if p.flags.dryRun {
 		p.warn("No operator runs; this command reads the cluster itself, and changes nothing.")
 	} else {
@@ -72,8 +72,8 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 	return stop, nil
 }
 
-// servedByCommand reports whether the process that answers is a command, which ends after its work, and not an
-// operator. Without a status it is taken for an operator.
+// servedByCommand reports whether the answering process is a command, which ends after its work, and not an operator.
+// It returns false if the status cannot be read.
 func servedByCommand(ctx context.Context, reached api.Backend) bool {
 	status, err := reached.Status(ctx)
 	return err == nil && !status.Operator.Running

@@ -15,7 +15,8 @@ type streamed struct {
 	err   error
 }
 
-// readEvents passes on events as they arrive, and the error that ends the stream, until stop is called.
+// readEvents returns a channel. It sends events to the channel as they arrive, and then the error that ends the stream.
+// The caller must call stop, which ends the stream and waits for that.
 func readEvents(ctx context.Context, backend api.Backend, query journal.Query) (events <-chan streamed, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := make(chan streamed)

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// regains limits how fast and how long a client reconnects after its event stream ends: an operator that answers may
-// still be unable to send events.
-type regains struct {
-	// come is the last event at the latest loss, reached the time of the latest reconnect, since the time of the last
-	// progress.
-	come           uint64
+// reconnectLimit limits how fast and how long a client reconnects after its event stream ends: an operator that answers
+// may still be unable to send events.
+type reconnectLimit struct {
+	// lastEvent is the last event at the latest loss. reached is the time of the latest reconnect. since is the time of
+	// the last progress.
+	lastEvent      uint64
 	reached, since time.Time
 }
 
-// steady is how long a stream must last to count as working.
-const steady = 10 * returnRetry
+// minWorkingStream is how long a stream must last to count as working.
+const minWorkingStream = 10 * returnRetry
 
-// await connects to an operator again after a loss; come is the last event so far.
-func (r *regains) await(ctx context.Context, come uint64, lost error, dial func(context.Context) (operator, error)) (operator, error) {
-	if err := r.rest(ctx, come, lost); err != nil {
+// await reconnects to an operator after a lost connection. come is the last event so far.
+func (r *reconnectLimit) await(ctx context.Context, come uint64, lost error, dial func(context.Context) (operator, error)) (operator, error) {
+	if err := r.pauseOrGiveUp(ctx, come, lost); err != nil {
 		return nil, err
 	}
 	back, err := awaitOperator(ctx, dial)
@@ -35,11 +35,11 @@ func (r *regains) await(ctx context.Context, come uint64, lost error, dial func(
 	return back, nil
 }
 
-// rest waits for a moment if the last connection brought no event, and returns an error if none has for
-// returnTimeout.
-func (r *regains) rest(ctx context.Context, come uint64, lost error) error {
-	if come != r.come || time.Since(r.reached) >= steady {
-		r.come, r.since = come, time.Now()
+// pauseOrGiveUp pauses if the last connection brought no event. It returns an error if no connection has brought an
+// event for returnTimeout.
+func (r *reconnectLimit) pauseOrGiveUp(ctx context.Context, come uint64, lost error) error {
+	if come != r.lastEvent || time.Since(r.reached) >= minWorkingStream {
+		r.lastEvent, r.since = come, time.Now()
 		return nil
 	}
 	if time.Since(r.since) >= returnTimeout {

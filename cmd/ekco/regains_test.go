@@ -16,7 +16,7 @@ import (
 func TestAnOperatorThatAnswersAndTellsNothingIsAskedOnceASecondAndNotForEver(t *testing.T) {
 	lost := errors.New("its disk is broken")
 	synctest.Test(t, func(t *testing.T) {
-		var again regains
+		var again reconnectLimit
 		dials, began := 0, time.Now()
 		answers := func(context.Context) (operator, error) { dials++; return &fakeOperator{}, nil }
 		var err error
@@ -35,14 +35,14 @@ func TestWhatComesOfAnOperatorThatIsReachedAgainIsPatienceForTheNext(t *testing.
 	for name, comes := range map[string]bool{"it tells something": true, "it stays": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var again regains
+				var again reconnectLimit
 				come := uint64(0)
 				answers := func(context.Context) (operator, error) { return &fakeOperator{}, nil }
 				for range 200 {
 					if comes {
 						come++
 					} else {
-						time.Sleep(steady)
+						time.Sleep(minWorkingStream)
 					}
 					began := time.Now()
 					if _, err := again.await(t.Context(), come, errors.New("gone"), answers); err != nil || time.Since(began) > 0 {

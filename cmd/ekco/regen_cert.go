@@ -44,12 +44,12 @@ command line or the configuration makes no sense.`,
 					return err
 				}
 			}
-			names.NodeName = strings.TrimPrefix(host, "regen-cert-") // the installer of kURL runs it in pod regen-cert-NODE
+			names.NodeName = strings.TrimPrefix(host, "regen-cert-") // kURL's installer runs the command in pod regen-cert-NODE
 			changed, err := names.Change(cmd.Context())
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.stdout, renamed(changed))
+			_, err = fmt.Fprint(a.stdout, changedNamesText(changed))
 			return err
 		},
 	}
@@ -60,8 +60,8 @@ command line or the configuration makes no sense.`,
 	return cmd
 }
 
-// renamed describes the change of the names.
-func renamed(changed certificates.ChangedNames) string {
+// changedNamesText returns a text with the changed names.
+func changedNamesText(changed certificates.ChangedNames) string {
 	if changed.Unchanged {
 		return "The API server's certificate has these names already: " + strings.Join(changed.Included, ", ") + "\n"
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// reportWindow is the default time that a report covers.
+// reportWindow is the default period of a report.
 const reportWindow = 7 * 24 * time.Hour
 
 func newReportCommand(a *app) *cobra.Command {
@@ -34,7 +34,7 @@ is in the journal.`,
 			}
 			options := view.ReportOptions{Until: a.now(), From: a.now().Add(-reportWindow), Node: node, Words: a.words}
 			if since != "" {
-				from, err := moment("--since", since, a.now(), time.UTC)
+				from, err := parseMoment("--since", since, a.now(), time.UTC)
 				if err != nil {
 					return err
 				}
@@ -62,16 +62,16 @@ func (a *app) report(cmd *cobra.Command, backend *connection, options view.Repor
 	if options.From.IsZero() {
 		options.From = status.Journal.FirstTime
 	}
-	options.Lookup, options.Origin = lookup(ctx, backend), origin(ctx, backend)
-	if options.Lost, err = gaps(ctx, backend, options); err != nil {
+	options.Lookup, options.Origin = lookup(ctx, backend), firstEventOf(ctx, backend)
+	if options.Lost, err = lostPeriods(ctx, backend, options); err != nil {
 		return err
 	}
 	return view.Report(a.stdout, status, backend.Events(ctx, journal.Query{Node: options.Node, Since: options.From}, false), options)
 }
 
-// gaps returns the times for which the journal lost its events. A damaged journal usually lacks its newest events
-// too, which is one loss.
-func gaps(ctx context.Context, backend api.Backend, options view.ReportOptions) (lost []view.Gap, err error) {
+// lostPeriods returns the periods of which the journal lost events. A damaged journal usually lacks its newest events,
+// too; that counts as one loss.
+func lostPeriods(ctx context.Context, backend api.Backend, options view.ReportOptions) (lost []view.Gap, err error) {
 	found, err := losses(ctx, backend, options.From, options.Lookup)
 	for _, loss := range found {
 		gap := view.Gap{From: loss.From, Until: loss.At}

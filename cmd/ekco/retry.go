@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -34,20 +35,20 @@ has changed since, nothing is overridden.`,
 			if command.List != "" && !command.Force {
 				return usagef("--list needs --force")
 			}
-			return a.with(cmd.Context(), cmd, func(backend *connection) error {
+			return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
 				action, err := openAction(cmd.Context(), backend, "retry", args[0])
 				if err != nil {
 					return err
 				}
-				if runs := running(action); runs != "" && backend.running {
-					_, err := fmt.Fprintln(a.stdout, view.Clean(a.named(action)+runs+"; nothing was changed"))
+				if runs := runningText(action); runs != "" && backend.running {
+					_, err := fmt.Fprintln(a.stdout, view.Clean(a.describeAction(action)+runs+"; there is nothing to retry"))
 					return err
 				}
 				command.Action = action.ID
 				if err := backend.Do(cmd.Context(), command); err != nil {
 					return err
 				}
-				return a.taken(backend, view.Clean(a.named(action))+" is retried"+forced(command.Force))
+				return a.printRecorded(backend, view.Clean(a.describeAction(action))+" is retried"+forcedText(command.Force))
 			})
 		},
 	}
@@ -57,25 +58,17 @@ has changed since, nothing is overridden.`,
 	return cmd
 }
 
-// running says that an action runs, so that there is nothing to retry; "" if there is.
-func running(action journal.ActionRecord) string {
-	if len(action.Holds) > 0 || action.Stalled != nil || action.Cancelling != nil || action.Unreadable != "" {
-		return ""
-	}
-	for _, step := range action.Steps {
-		if !step.NextTry.IsZero() {
-			return ""
-		}
-	}
-	steps := underWay(action)
-	if len(steps) == 0 {
+// runningText returns a text if the action runs, so that there is nothing to retry, or "".
+func runningText(action journal.ActionRecord) string {
+	steps := runningSteps(action)
+	if len(steps) == 0 || fsm.Waits(&action) {
 		return ""
 	}
 	return " is running: " + strings.Join(steps, ", ")
 }
 
-// forced says that a retry was forced.
-func forced(force bool) string {
+// forcedText returns a text if the retry was forced.
+func forcedText(force bool) string {
 	if force {
 		return ", overriding the holds that offer it"
 	}

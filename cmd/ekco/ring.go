@@ -25,39 +25,53 @@ import (
 
 // ringOptions configure a ring.
 type ringOptions struct {
-	// OneShot is a ring for one node's purge if no operator runs: it starts no actions automatically and opens no
-	// network port.
+	// OneShot is true for the ring of a single node's purge when no operator runs. Such a ring starts no automatic
+	// actions and opens no network port.
 	OneShot bool
-	// Node is the node of a OneShot.
+	// Node is the node of a OneShot ring.
 	Node string
-	// DryRun allows no change outside the journal.
+	// DryRun forbids changes outside the journal.
 	DryRun bool
+	// WithoutOperator starts a OneShot although an operator with another journal may run.
+	WithoutOperator bool
 }
 
-// readOnly reports whether no change is allowed outside the journal.
+// readOnly reports whether changes outside the journal are forbidden.
 func (o ringOptions) readOnly(cfg config.Config) bool { return cfg.DryRun || o.DryRun }
 
-// terms returns the terms for the clients of the Kubernetes API.
-func (o ringOptions) terms(cfg config.Config, unanswered func(error)) kube.Terms {
+// clientTerms returns the terms for the clients of the Kubernetes API.
+func (o ringOptions) clientTerms(cfg config.Config, unanswered func(error)) kube.Terms {
 	return kube.Terms{ReadOnly: o.readOnly(cfg), Unanswered: unanswered}
 }
 
-// startRing opens the journal and starts a ring with its socket and, unless it is a OneShot, its network port. stop
-// stops it in order and returns its error. done is closed when it has ended, also without stop.
+// startRing opens the journal and starts a ring with its socket and, unless it is OneShot, its network port. stop stops
+// the ring in order and returns its error. done is closed when the ring has ended, also without stop.
 func startRing(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (backend api.Backend, done <-chan struct{}, stop func() error, err error) {
-	if err := noticeSilence(); err != nil {
+	if err := detectSilentServer(); err != nil {
 		return nil, nil, nil, err
 	}
-	// client-go logs to klog.
+	// client-go writes its log through klog.
 	klog.SetSlogLogger(log)
 	open := openWithRetries
 	if options.OneShot {
 		open = openAtOnce
 	}
+	if missing(cfg.Journal) {
+		if err := checkElsewhere(ctx, cfg, options, "", log); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	now := clock.New(clock.Machine())
 	store, err := open(ctx, cfg, now, log)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	stat, err := store.Stat(ctx)
+	if err == nil {
+		err = checkElsewhere(ctx, cfg, options, stat.JournalID, log)
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, store.Close())
 	}
 	metrics := api.NewMetrics()
 	running, err := newRing(ctx, cfg, options, store, now, metrics, log)
@@ -83,10 +97,10 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	return running.Backend(archive{store}), ended, stop, nil
 }
 
-// noticeSilence makes the client ping the API server (over HTTP/2) after 5 s without data, and give up 5 s later. By
-// default that takes 45 s, during which a server that hangs looks like a quiet cluster. client-go takes the times
-// from these variables only.
-func noticeSilence() error {
+// detectSilentServer makes client-go ping the API server over HTTP/2 after 5 s without data, and close the connection 5
+// s later. By default this takes 45 s, and a server that hangs looks like a quiet cluster. client-go reads these times
+// only from environment variables.
+func detectSilentServer() error {
 	for _, name := range []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"} {
 		if _, set := os.LookupEnv(name); set {
 			continue
@@ -100,7 +114,7 @@ func noticeSilence() error {
 
 func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, now *clock.Clock, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
 	unanswered := &ring.Unanswered{}
-	reached, err := reach(cfg, options.terms(cfg, unanswered.Report), metrics, log)
+	reached, err := reach(cfg, options.clientTerms(cfg, unanswered.Report), metrics, log)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +131,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 		ringConfig.Identity.Command = "purge-node " + options.Node
 		return ring.New(ctx, ringConfig)
 	}
-	ringConfig.Beside = besideOf(reached)
+	ringConfig.Beside = hostTaskCleanup(reached)
 	if undone := cfg.Undone(); undone != "" {
 		ringConfig.Without = []string{undone}
 	}
@@ -158,11 +172,11 @@ func identity(cfg config.Config) journal.OperatorStarted {
 	}
 }
 
-// service runs until its context ends.
+// service is a function that runs until its context ends.
 type service func(ctx context.Context) error
 
-// listen opens the socket and the port now, so that a port in use is an error at the start, and returns their
-// services. A dry run for one node has none: a request of another client must not become a dry run.
+// listen opens the socket and the port at once, so that a port in use is an error at the start, and returns their
+// services. A dry run for one node has no services: otherwise a real request of another client would become a dry run.
 func listen(ctx context.Context, cfg config.Config, options ringOptions, running *ring.Ring, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) ([]service, error) {
 	if options.OneShot && options.DryRun {
 		return nil, nil
@@ -184,7 +198,7 @@ func listen(ctx context.Context, cfg config.Config, options ringOptions, running
 	metrics.Attend(running.Backend(nil).Status, capabilities(cluster{}).Vocabulary().Verb)
 	return append(services,
 		func(ctx context.Context) error { return api.ServeHTTP(ctx, port, running, metrics.Gatherer(), log) },
-		(&house{cfg: cfg, needed: running.Needed, mayPrune: running.MayPrune, store: store, metrics: metrics, log: log}).keep,
+		(&housekeeper{cfg: cfg, needed: running.Needed, mayPrune: running.MayPrune, store: store, metrics: metrics, log: log}).keep,
 	), nil
 }
 
@@ -198,8 +212,7 @@ func listenPort(ctx context.Context, cfg config.Config, log *slog.Logger) (net.L
 	return port, nil
 }
 
-// runTogether runs the services until ctx ends or one of them ends, and then
-// stops the others and waits for them.
+// runTogether runs the services until ctx ends or one of them ends. Then it stops the others and waits for them.
 func runTogether(ctx context.Context, services ...service) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	rooksource "github.com/replicatedhq/ekco/observers/rook"
 )
 
-// cephInterval is the shortest interval of polling Ceph while nothing changes: each poll starts processes in the
-// tools pod.
+// cephInterval is the shortest interval of polling Ceph while nothing changes, because each poll starts processes in
+// the tools pod.
 const cephInterval = time.Minute
 
 // rookOf returns the capability for Rook's storage.
@@ -45,8 +45,8 @@ func rookOf(c cluster) ring.Capability {
 				OSDPods:      c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
 				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },
 			})
-			c.shrunk.Over(ofCeph[0])
-			return append(c.joined.Also(resources...), ofCeph...)
+			c.hostRemoved.Over(ofCeph[0])
+			return append(c.nodesChanged.Also(resources...), ofCeph...)
 		},
 	}
 }
@@ -65,7 +65,7 @@ func rookPolicy(cfg config.Config) fsmrook.Policy {
 	return policy
 }
 
-// rookPools returns the custom resources with the pools that EKCO manages.
+// rookPools returns the custom resources of the pools that EKCO manages.
 func rookPools(cfg config.Config) []journal.Subject {
 	var pools []journal.Subject
 	for _, pool := range []struct{ kind, name string }{

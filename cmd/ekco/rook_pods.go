@@ -26,7 +26,7 @@ func rookPodsOf(c cluster) ring.Capability {
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(rookpodssource.New(rookpodssource.Options{
-				Pods: rook.NewPods(c.rooks.MaxAge(lately(c.cfg.ReconcileInterval))), Filesystem: c.cfg.CephFilesystem,
+				Pods: rook.NewPods(c.rooks.MaxAge(sharedReadMaxAge(c.cfg.ReconcileInterval))), Filesystem: c.cfg.CephFilesystem,
 				CSIOff: policy.CSIOff, MDSOff: policy.MDSOff, PriorityOff: policy.PriorityOff,
 				Known: func(kinds ...string) map[journal.Subject]journal.RookPodsFacts { return fsmrookpods.Known(s, kinds...) },
 			})...)
@@ -34,8 +34,9 @@ func rookPodsOf(c cluster) ring.Capability {
 	}
 }
 
-// lately is the longest age of a cached object that two sources read once in an interval: polls are spread.
-func lately(interval time.Duration) time.Duration { return interval + interval/4 }
+// sharedReadMaxAge returns the maximum age of a cached object that two sources read once per interval. It is longer
+// than the interval, because the polls are spread.
+func sharedReadMaxAge(interval time.Duration) time.Duration { return interval + interval/4 }
 
 // rookPodsPolicy returns the settings for decisions about Rook's pods.
 func rookPodsPolicy(cfg config.Config) fsmrookpods.Policy {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,15 +11,28 @@ import (
 	"github.com/replicatedhq/ekco/internal/version"
 )
 
-// run runs one command line and returns the exit code.
+// run executes one command line and returns the exit code.
 func run(ctx context.Context, a *app, args []string) int {
-	root := newRootCommand(a) //nolint:contextcheck // a command gets its context when it runs
+	root := newRootCommand(a) //nolint:contextcheck // cobra sets the context of a command when it runs
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	help := root.HelpFunc()
+	var unknown error
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		// Cobra shows help before it checks arguments.
+		if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
+			unknown = unknownCommand(cmd, typed[0])
+			return
+		}
+		help(cmd, args)
+	})
 	cmd, err := root.ExecuteContextC(ctx)
-	return conclude(a.stderr, cmd.CommandPath(), err)
+	if err == nil {
+		err = unknown
+	}
+	return conclude(a.stderr, strings.TrimSuffix(cmd.CommandPath(), " help"), err)
 }
 
 func newRootCommand(a *app) *cobra.Command {
@@ -39,6 +53,7 @@ journal of EKCO.`,
   ekco history --since 1h
   ekco purge-node worker-2`,
 		Args:          noArgument,
+		Version:       version.Get().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
@@ -46,10 +61,12 @@ journal of EKCO.`,
 			return err
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(newHelpCommand())
 	root.PersistentPreRunE = a.checkLogLevel
 	root.PersistentFlags().String("config", "", "configuration file; default: config.yaml (or .yml, .json, .toml) in /etc/ekco, $HOME or the working directory")
 	config.RegisterFlags(root.PersistentFlags(), "log_level", "journal")
-	root.SetFlagErrorFunc(wrongFlag)
+	root.SetFlagErrorFunc(unknownFlagError)
 	root.AddCommand(
 		newOperatorCommand(a),
 		newPurgeNodeCommand(a),
@@ -82,6 +99,26 @@ journal of EKCO.`,
 	return root
 }
 
+// newHelpCommand replaces cobra's command, which shows the help of ekco if the command is unknown.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  ekco help purge-node",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil:
+				return usageError{err}
+			case len(rest) > 0:
+				return unknownCommand(of, rest[0])
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
 // checkLogLevel rejects an unknown level, even if the command logs nothing.
 func (a *app) checkLogLevel(cmd *cobra.Command, _ []string) error {
 	notSet := func(string) (string, bool) { return "", false }
@@ -89,7 +126,7 @@ func (a *app) checkLogLevel(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// wrapArgs makes a wrong number of arguments a usage error.
+// wrapArgs turns errors about the number of arguments into usage errors.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -20,15 +20,15 @@ import (
 // kubernetesDir is kubeadm's directory.
 const kubernetesDir = "/etc/kubernetes"
 
-// rotateCerts has the flags of rotate-certs.
+// rotateCerts has the flags of the command rotate-certs.
 type rotateCerts struct {
 	ttl      time.Duration
 	hostname string
 	dir      string
 	logs     string
 	patience time.Duration
-	// byHand is set for the command, and not for the operator's host task.
-	byHand bool
+	// isCommand is true for a person's command, and false for the operator's host task.
+	isCommand bool
 }
 
 func newRotateCertsCommand(a *app) *cobra.Command {
@@ -56,10 +56,10 @@ restarted; 2 the command line makes no sense.`,
   ekco rotate-certs --ttl=720h`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.ofEnvironment(cmd, &of); err != nil {
+			if err := a.flagsFromEnvironment(cmd, &of); err != nil {
 				return err
 			}
-			of.byHand = true
+			of.isCommand = true
 			if !cmd.Flags().Changed("patience") {
 				of.patience = 0
 			}
@@ -75,8 +75,8 @@ restarted; 2 the command line makes no sense.`,
 	return cmd
 }
 
-// ofEnvironment sets what is not on the command line.
-func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
+// flagsFromEnvironment sets flags from the environment that are not on the command line.
+func (a *app) flagsFromEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 	if text, set := a.env("TTL"); set && !cmd.Flags().Changed("ttl") {
 		ttl, err := time.ParseDuration(text)
 		if err != nil {
@@ -100,12 +100,12 @@ func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 
 func (of rotateCerts) rotation(a *app) primary.Rotation {
 	return primary.Rotation{
-		Dir: of.dir, TTL: of.ttl, IsDue: fsmcertificates.IsDue, ByHand: of.byHand, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
+		Dir: of.dir, TTL: of.ttl, IsDue: fsmcertificates.IsDue, ByHand: of.isCommand, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
 	}
 }
 
-// rotate renews certificates on this host. Programs read its lines, which begin with Rotated, Restarting, Missing,
-// Error or something else.
+// rotate renews certificates on this host. Programs parse its output, whose lines begin with fixed words such as
+// Rotated, Restarting, Missing or Error.
 func (a *app) rotate(ctx context.Context, of rotateCerts) (primary.Result, error) {
 	var lost error
 	say := func(line string) {

@@ -16,10 +16,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// byHandTTL is the default of earlier versions of EKCO.
+// byHandTTL is the lifetime that earlier versions of EKCO used by default.
 const byHandTTL = 180 * 24 * time.Hour
 
-// renewalTimeout is how long a renewal may take before the command leaves it to the operator.
+// renewalTimeout is how long the command waits for a renewal; after that the operator continues alone.
 const renewalTimeout = 5 * time.Minute
 
 func newRotateKotsadmCertsCommand(a *app) *cobra.Command {
@@ -44,7 +44,7 @@ Exit codes: 0 it is renewed, or does not expire within --ttl; 1 refused, failed 
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			return a.with(ctx, cmd, func(conn *connection) error {
+			return a.withConnection(ctx, cmd, func(conn *connection) error {
 				if !conn.running {
 					return errors.New("no operator runs that could renew the certificate; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
 				}
@@ -70,11 +70,11 @@ Exit codes: 0 it is renewed, or does not expire within --ttl; 1 refused, failed 
 	return cmd
 }
 
-// followToEnd shows the events of an action until it has ended, and returns an error unless it has succeeded.
+// followToEnd prints the events of an action until it has ended, and returns an error unless it has succeeded.
 func (a *app) followToEnd(ctx context.Context, conn *connection, action string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it has not ended within %s", timeout))
 	defer cancel()
-	goesOn := onGoing(action)
+	goesOn := openActionText(action)
 	for event, err := range conn.Events(ctx, journal.Query{Action: action}, true) {
 		switch {
 		case ctx.Err() != nil:

@@ -17,13 +17,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// kubelet is the unit that reads kubelet.conf.
+// kubelet is the systemd unit of the kubelet, which reads kubelet.conf.
 const kubelet = "kubelet.service"
 
-// kubeletTimeout is how long the kubelet may take until it is active again.
+// kubeletTimeout is how long a restarted kubelet may take to become active.
 const kubeletTimeout = time.Minute
 
-// envSystemBus is the variable that says where the host's D-Bus is, if not at its usual place.
+// envSystemBus is the environment variable with the address of the host's D-Bus, if it is not at the usual place.
 const envSystemBus = "DBUS_SYSTEM_BUS_ADDRESS"
 
 func newSetKubeconfigServerCommand(a *app) *cobra.Command {
@@ -49,20 +49,21 @@ neither the cluster nor an operator, and writes to no journal.`,
 				return usageError{err}
 			}
 			_, err := a.setKubeconfigServer(cmd.Context(), etc, kubeconfigNames(admin), server)
-			return orAsRoot(err)
+			return withRootAdvice(err)
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the API server's `address`, with its scheme (required)")
 	cmd.Flags().StringVar(&etc, "host-etc-dir", "/etc", "the host's /etc")
 	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well, which primaries have")
-	complete(cmd, "server", offerNothing)
+	complete(cmd, "server", noCompletion)
 	return cmd
 }
 
-// hostTaskKubeconfigs is the command of host tasks that point a kubelet to another server.
+// hostTaskKubeconfigs is the hidden command with which a host task points a kubelet to another server.
 const hostTaskKubeconfigs = "set-kubeconfig-server"
 
-// newHostTaskKubeconfigsCommand does the same in the pod of a host task, and reports the result.
+// newHostTaskKubeconfigsCommand returns the command that sets the server from the pod of a host task and reports the
+// result.
 func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	var server, etc string
 	var admin, confirm bool
@@ -76,7 +77,7 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 			ctx, stop := untilEnded(cmd.Context())
 			defer stop()
 			set, err := change(ctx, etc, kubeconfigNames(admin), server)
-			for i, file := range set.Files { // the paths on the host
+			for i, file := range set.Files { // use the paths on the host
 				if of, within := strings.CutPrefix(file.Path, etc); within {
 					set.Files[i].Path = "/etc" + of
 				}
@@ -91,7 +92,8 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// kubeconfigNames returns the kubeconfigs whose server is changed. The others on a primary name its own API server.
+// kubeconfigNames returns the kubeconfigs in which the server is set. Other kubeconfigs on a primary name that
+// primary's own API server.
 func kubeconfigNames(admin bool) []string {
 	if admin {
 		return []string{"kubelet.conf", "admin.conf"}
@@ -99,16 +101,16 @@ func kubeconfigNames(admin bool) []string {
 	return []string{"kubelet.conf"}
 }
 
-// orAsRoot says what to do if a permission is missing.
-func orAsRoot(err error) error {
+// withRootAdvice adds advice to an error about a missing permission.
+func withRootAdvice(err error) error {
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("%w; run this as root", err)
 	}
 	return err
 }
 
-// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet. It returns what it has set, even if
-// the kubelet is not back.
+// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet. It returns the new settings even if the
+// kubelet does not become active.
 func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
 	files, err := kubeconfigFiles(etc, names, server)
 	if err != nil {
@@ -138,7 +140,7 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 	return set, err
 }
 
-// kubeconfigFiles returns the kubeconfigs, or an error if the server cannot be set in one of them.
+// kubeconfigFiles opens the kubeconfigs. It returns an error if the server cannot be set in one of them.
 func kubeconfigFiles(etc string, names []string, server string) (files []kubeconfig.File, err error) {
 	for _, name := range names {
 		file, err := kubeconfig.In(etc, name)
@@ -153,8 +155,7 @@ func kubeconfigFiles(etc string, names []string, server string) (files []kubecon
 	return files, nil
 }
 
-// kubeletUnit connects to systemd and returns the unit of the host's kubelet. The caller closes the
-// connection.
+// kubeletUnit connects to systemd and returns the unit of the host's kubelet. The caller must close the connection.
 func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit, error) {
 	address, _ := a.env(envSystemBus)
 	host, err := systemd.Connect(ctx, address)
@@ -169,8 +170,8 @@ func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit,
 	return host, unit, nil
 }
 
-// moveKubelet sets the server like setKubeconfigServer, and restores the former one if the kubelet does not
-// work with the new one.
+// moveKubelet sets the server like setKubeconfigServer. It restores the former server if the kubelet does not work with
+// the new one.
 func (a *app) moveKubelet(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
 	files, err := kubeconfigFiles(etc, names, server)
 	if err != nil {
@@ -212,7 +213,7 @@ func (a *app) moveKubelet(ctx context.Context, etc string, names []string, serve
 	return set, err
 }
 
-// setServer sets the server in a kubeconfig, and says what it had.
+// setServer sets the server in a kubeconfig, and returns the former server.
 func (a *app) setServer(file kubeconfig.File, server string) (set []journal.KubeconfigSet, err error) {
 	changes, err := file.SetServer(server)
 	if err != nil {

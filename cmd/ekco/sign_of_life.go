@@ -8,11 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 )
 
-// signOfLife is the last line of a terminal, which shows that the command still runs. It is overwritten, and removed
-// before other output.
-type signOfLife struct {
+// statusLine is the last line on a terminal. It shows that the command is still running, is overwritten each time, and
+// is removed before other output.
+type statusLine struct {
 	w io.Writer
-	// terminal is unset if the output is not a terminal; then it shows nothing.
+	// terminal is false if the output is not a terminal; then the line is never shown.
 	terminal bool
 
 	mu    sync.Mutex
@@ -21,15 +21,15 @@ type signOfLife struct {
 
 const eraseLine = "\r\x1b[K"
 
-// The terminal cuts lines that are too long. If it wrapped them, only the last part would be overwritten, and the
-// rest would stay on the screen each second.
+// cutLines makes the terminal cut long lines, and wrapLines undoes that. In a wrapped line, only the last part would be
+// overwritten, and the rest would stay on the screen each second.
 const (
 	cutLines  = "\x1b[?7l"
 	wrapLines = "\x1b[?7h"
 )
 
-// show replaces the line.
-func (s *signOfLife) show(text string) {
+// show overwrites the line.
+func (s *statusLine) show(text string) {
 	if !s.terminal {
 		return
 	}
@@ -40,12 +40,12 @@ func (s *signOfLife) show(text string) {
 }
 
 // clear removes the line.
-func (s *signOfLife) clear() {
-	_ = s.away(func() error { return nil })
+func (s *statusLine) clear() {
+	_ = s.printAbove(func() error { return nil })
 }
 
-// away removes the line and runs f, which may print.
-func (s *signOfLife) away(f func() error) error {
+// printAbove removes the line and calls f, which may print.
+func (s *statusLine) printAbove(f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shown {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// spellFlags accepts every flag with dashes and with underscores: keys have underscores, and users type dashes. Help
-// shows the spelling with which a flag was declared.
+// spellFlags accepts every flag with dashes and with underscores, because configuration keys have underscores and users
+// type dashes. Help shows the spelling of the declaration.
 func spellFlags(cmd *cobra.Command) {
 	spellings := make(map[string]pflag.NormalizedName)
 	for at := cmd; at != nil; at = at.Parent() {

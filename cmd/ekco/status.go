@@ -17,8 +17,9 @@ func newStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show nodes, open actions, and why something waits",
-		Long: `The first line is the verdict: OK; WORKING with what EKCO does or waits for; or NEEDS
-YOU with the problem that needs a person, and the command that explains it.
+		Long: `The first line is the verdict: OK; WORKING with what EKCO does or waits for; PAUSED with
+who paused EKCO; or NEEDS YOU with the problem that needs a person, and the command that
+explains it.
 Then: every node's state and since when, the open actions with their step and what they
 wait for, what EKCO will do next automatically and what prevents that, pauses, safe
 mode, and the journal's size and position. If no operator runs, it says so and shows
@@ -28,7 +29,7 @@ More than ten things of a kind in the same state are counted; -o wide and --comp
 list each of them with details. --component shows nothing else.
 
 The exit code is 0 whatever the status is. With --check, for monitoring, it is 0 for
-OK, 1 for WORKING, and 2 for NEEDS YOU and if the status cannot be read.`,
+OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be read.`,
 		Example: `  ekco status
   ekco status worker-2
   ekco status --check
@@ -47,7 +48,7 @@ OK, 1 for WORKING, and 2 for NEEDS YOU and if the status cannot be read.`,
 			if len(args) > 0 {
 				options.Name = args[0]
 			}
-			return checked(check, a.withStatus(cmd, func(status api.Status) error {
+			return asCheckError(check, a.withStatus(cmd, func(status api.Status) error {
 				if err := knownName(status, options.Name); err != nil {
 					return err
 				}
@@ -58,7 +59,7 @@ OK, 1 for WORKING, and 2 for NEEDS YOU and if the status cannot be read.`,
 			}))
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "set the exit code: 0 for OK, 1 for WORKING, 2 for NEEDS YOU")
+	cmd.Flags().BoolVar(&check, "check", false, "set the exit code: 0 for OK, 1 for WORKING or PAUSED, 2 for NEEDS YOU")
 	cmd.Flags().BoolVar(&all, "all", false, "also show nodes that were purged or gone more than a day ago")
 	cmd.Flags().StringVar(&component, "component", "", "only this component: "+strings.Join(a.components(), ", "))
 	complete(cmd, "component", func(*cobra.Command) []string { return a.components() })
@@ -66,5 +67,5 @@ OK, 1 for WORKING, and 2 for NEEDS YOU and if the status cannot be read.`,
 	return cmd
 }
 
-// components returns the values of --component, sorted.
+// components returns the valid values of --component, sorted.
 func (a *app) components() []string { return slices.Sorted(slices.Values(a.words.Components())) }

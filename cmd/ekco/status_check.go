@@ -9,40 +9,40 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Exit codes of "status --check". A status that cannot be read has exitNeedsYou: monitoring must not take that for
-// work in progress.
+// These are the exit codes of "status --check". If the status cannot be read, the code is exitNeedsYou, because
+// monitoring must not read that as work in progress.
 const (
 	exitWorking  = 1
 	exitNeedsYou = 2
 )
 
-var statusArgument = argument{is: "the name of a node or thing"}
+var statusArgument = argument{name: "the name of a node or thing"}
 
-// checkExit returns an error with the exit code of the verdict; nil for OK.
+// checkExit returns an error with the exit code for the verdict, or nil for OK.
 func checkExit(verdict api.Overall) error {
 	switch verdict {
 	case api.OverallOK:
 		return nil
-	case api.OverallWorking:
+	case api.OverallWorking, api.OverallPaused:
 		return exitError(exitWorking)
 	}
 	return exitError(exitNeedsYou)
 }
 
-// unchecked is the error of a status that cannot be read.
-type unchecked struct{ error }
+// statusCheckError is the error if the status cannot be read.
+type statusCheckError struct{ error }
 
-func (e unchecked) Unwrap() error { return e.error }
+func (e statusCheckError) Unwrap() error { return e.error }
 
-// checked marks an error of "status --check".
-func checked(check bool, err error) error {
+// asCheckError marks an error as an error of "status --check".
+func asCheckError(check bool, err error) error {
 	if _, hasStatus := errors.AsType[exitError](err); !check || err == nil || hasStatus {
 		return err
 	}
-	return unchecked{err}
+	return statusCheckError{err}
 }
 
-// knownName returns an error for a name that is not in the status.
+// knownName returns an error if the name is not in the status.
 func knownName(status api.Status, name string) error {
 	names := statusNames(status)
 	if name == "" || slices.Contains(names, name) {
@@ -51,7 +51,7 @@ func knownName(status api.Status, name string) error {
 	return fmt.Errorf("EKCO knows no node or thing %q (\"ekco status --all\" shows them)%s%w", name, fsm.DidYouMean(fsm.Near(name, slices.Values(names))), api.Hidden(api.ErrNotFound))
 }
 
-// statusNames returns the names in the status, each once.
+// statusNames returns all names in the status without duplicates.
 func statusNames(status api.Status) []string {
 	var names []string
 	for _, node := range status.Nodes {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,4 +142,55 @@ func TestAThingIsExplainedFromTheFileWhereNoOperatorRuns(t *testing.T) {
 	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 problem\n\nno operator", "")
 	d.expect(d.types("explain", "-o", "json"), exitDone, `"kind": "not_running"`, "")
 	d.expect(d.types("history", "node/worker-2", "--since", "all"), exitDone, "node worker-2 (worker) is ready", "")
+}
+
+// Kubelet certificates, load balancers and reports have the names of their nodes.
+func TestABareNameIsThatOfANode(t *testing.T) {
+	d, op := aHall(t)
+	op.status.Nodes = []api.NodeStatus{{Name: "hall"}}
+	subject := func(kind string) journal.Subject { return journal.Subject{Kind: kind, Name: "hall"} }
+	op.status.Actions = []journal.ActionRecord{{ID: "light-hall-1", Subject: subject("Lamp")}, {ID: "clear-hall-2", Subject: subject("Node")}}
+	op.things = []api.ThingExplanation{{Machine: "node", Subject: subject("Node")}}
+	d.lists("hall", 10)
+	for typed, want := range map[string]any{
+		"pause hall --reason r":      api.PauseRequest{Name: "node/hall", Reason: "r"},
+		"pause lamp/hall --reason r": api.PauseRequest{Name: "lamp/hall", Reason: "r"},
+		"pause shed --reason r":      api.PauseRequest{Name: "shed", Reason: "r"},
+		"resume hall":                api.ResumeRequest{Name: "node/hall"},
+		"cancel hall":                api.CancelRequest{Action: "clear-hall-2"},
+		"retry hall":                 api.RetryRequest{Action: "clear-hall-2"},
+	} {
+		op.words = nil
+		if code := d.types(strings.Fields(typed)...); code != exitDone || len(op.words) != 1 {
+			t.Errorf("%s: exit code %d, asked for %+v: %s", typed, code, op.words, d.errOut)
+		} else if diff := cmp.Diff(want, op.words[0]); diff != "" {
+			t.Errorf("%s: %s", typed, diff)
+		}
+	}
+	d.expect(d.types("explain", "hall"), exitDone, "node hall", "")
+	if slices.ContainsFunc(op.about, func(r api.ThingRequest) bool { return r.Kind != "node" }) {
+		t.Errorf("it asked about %+v", op.about)
+	}
+}
+
+// The state of a node does not keep the end of a cancelled purge.
+func TestExplainNamesTheLastActionsOfEachKind(t *testing.T) {
+	node := journal.NodeSubject("worker-2", "u2")
+	op := &fakeOperator{
+		status: api.Status{Nodes: []api.NodeStatus{{Name: "worker-2"}}},
+		things: []api.ThingExplanation{{Machine: "node", Subject: node}},
+	}
+	d := newDesk(t, op)
+	add := func(action string, payload journal.Payload) {
+		e := event(t, uint64(len(op.past)+1), action, journal.TypeOf(payload), payload)
+		e.Subject = node
+		op.past = append(op.past, e)
+	}
+	add("clear-1", &journal.ActionRequested{Kind: journal.ActionClearNode})
+	add("purge-2", &journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	add("purge-2", &journal.ActionEnded{Outcome: journal.OutcomePartial})
+	add("clear-1", &journal.ActionEnded{Outcome: journal.OutcomeDone})
+	add("purge-5", &journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	add("purge-5", &journal.ActionEnded{Outcome: journal.OutcomeCancelled})
+	d.expect(d.types("explain", "worker-2"), exitDone, "LAST ACTIONS\n  clear-1: done; ekco history --action clear-1\n  purge-5: cancelled; ekco history --action purge-5\n", "")
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// withWarned is with for a command that shows events: it warns on standard error if the journal cannot be written,
-// since the output may then be incomplete.
+// withWarned is [app.withConnection] for a command that prints events. It warns on standard error if the journal cannot
+// be written, because the output may then be incomplete.
 func (a *app) withWarned(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
-	return a.with(ctx, cmd, func(backend *connection) error {
-		if trouble := troubleOf(ctx, backend); trouble != "" {
+	return a.withConnection(ctx, cmd, func(backend *connection) error {
+		if trouble := journalTrouble(ctx, backend); trouble != "" {
 			_, _ = fmt.Fprintf(a.stderr, "warning: %s. What has happened since is not recorded.\n", trouble)
 		}
 		return use(backend)
 	})
 }
 
-// troubleOf says since when and why the journal cannot be written; "" if it can, or without a status.
-func troubleOf(ctx context.Context, backend api.Backend) string {
+// journalTrouble returns since when and why the journal cannot be written. It returns "" if it can, or if the status
+// cannot be read.
+func journalTrouble(ctx context.Context, backend api.Backend) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return ""
@@ -33,27 +34,27 @@ func troubleOf(ctx context.Context, backend api.Backend) string {
 	return view.Unwritable(status.Journal, status.Now)
 }
 
-// watchTrouble reports on standard error when the journal can no longer be written, and when it can again, until the
-// returned function is called: there are no events in that time.
-func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *signOfLife) (stop func()) {
+// watchTrouble prints to standard error when the journal can no longer be written, and when it can again, because there
+// are no events in between. It runs until stop is called.
+func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *statusLine) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		tick := time.NewTicker(troubleShows)
+		tick := time.NewTicker(troubleCheckAfter)
 		defer tick.Stop()
-		for before := troubleOf(ctx, backend) != ""; ; {
+		for before := journalTrouble(ctx, backend) != ""; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
-			trouble := troubleOf(ctx, backend)
+			trouble := journalTrouble(ctx, backend)
 			if now := trouble != ""; now != before && ctx.Err() == nil {
 				before = now
 				if !now {
 					trouble = "the journal can be written again"
 				}
-				_ = sign.away(func() error {
+				_ = sign.printAbove(func() error {
 					_, err := fmt.Fprintf(a.stderr, "ekco: %s\n", trouble)
 					return err
 				})
@@ -67,23 +68,23 @@ func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *signO
 }
 
 const (
-	// troubleShows is how long an action must be without events before the command checks whether the journal can be
-	// written; troubleAgain is the interval of further checks.
-	troubleShows = 2 * time.Second
-	troubleAgain = 5 * time.Second
+	// troubleCheckAfter is how long an action must be without events before the command checks whether the journal can
+	// be written. troubleCheckInterval is the interval of further checks.
+	troubleCheckAfter    = 2 * time.Second
+	troubleCheckInterval = 5 * time.Second
 )
 
-// printTrouble prints that an action has no events because the journal cannot be written, and its result so far, for
-// which there is no event.
+// printTrouble prints that the journal cannot be written, so that there are no events. It also prints the result so
+// far, which no event has.
 func (f *follower) printTrouble(ctx context.Context) {
 	now := f.app.now()
-	if now.Sub(f.lastNews) < troubleShows || now.Sub(f.asked) < troubleAgain {
+	if now.Sub(f.lastNews) < troubleCheckAfter || now.Sub(f.asked) < troubleCheckInterval {
 		return
 	}
 	f.asked = now
 	status, err := f.backend.Status(ctx)
 	if err != nil {
-		return // the stream reports a lost operator
+		return // the stream reports the lost operator
 	}
 	trouble := view.Unwritable(status.Journal, status.Now)
 	if trouble == "" {
@@ -112,9 +113,9 @@ func (f *follower) printTrouble(ctx context.Context) {
 	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge continues automatically")
 }
 
-// refuseQuestion returns an error if an answer could not be recorded.
+// refuseQuestion returns an error if EKCO could not record an answer.
 func (p *purger) refuseQuestion(ctx context.Context) error {
-	if trouble := troubleOf(ctx, p.backend); trouble != "" {
+	if trouble := journalTrouble(ctx, p.backend); trouble != "" {
 		return fmt.Errorf("node %s is not purged: %s; nothing was changed; free space on its file system, or make it writable again", p.flags.node, trouble)
 	}
 	return nil

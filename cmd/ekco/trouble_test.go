@@ -136,7 +136,7 @@ func TestWithoutTroubleNothingIsSaidOfIt(t *testing.T) {
 			t.Errorf("%s: said %s", typed, d.errOut)
 		}
 	}
-	if got := troubleOf(t.Context(), &fakeOperator{err: errors.New("no status")}); got != "" {
+	if got := journalTrouble(t.Context(), &fakeOperator{err: errors.New("no status")}); got != "" {
 		t.Errorf("without a status: %s", got)
 	}
 }

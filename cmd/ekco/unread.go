@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// unreadTimeout is how long a write of output may block. It is long because scrolling back in a pager blocks it too.
+// unreadTimeout is how long a write of output may block. It is long because a pager that is scrolled back blocks, too.
 const unreadTimeout = time.Hour
 
-// unread ends a command whose output is not read. When a client of "kubectl exec" exits, its command stays in EKCO's
-// pod without notice. Once the pipe is full, it would wait there forever, and use memory of the pod.
-type unread struct {
-	// ends is set once the command may end: another process does the work, if there is any.
-	ends atomic.Bool
-	end  func()
+// unreadGuard ends a command if no reader takes its output. When a client of "kubectl exec" exits, its command stays in
+// EKCO's pod. When the pipe is full, the command would wait forever and use memory of the pod.
+type unreadGuard struct {
+	// mayEnd is true if the command may end, because another process does the work or there is no work.
+	mayEnd atomic.Bool
+	end    func()
 }
 
-// takenOutput is output whose writes [unread] limits.
-type takenOutput struct {
+// guardedOutput is output with a limit on how long a write may block; see [unreadGuard].
+type guardedOutput struct {
 	w     io.Writer
 	after time.Duration
-	by    *unread
+	by    *unreadGuard
 }
 
 // Write implements io.Writer.
-func (o *takenOutput) Write(content []byte) (int, error) {
+func (o *guardedOutput) Write(content []byte) (int, error) {
 	waits := time.AfterFunc(o.after, func() {
-		if o.by.ends.Load() {
+		if o.by.mayEnd.Load() {
 			o.by.end()
 		}
 	})
@@ -43,11 +43,11 @@ func (o *takenOutput) Write(content []byte) (int, error) {
 	return n, err
 }
 
-// errReaderLeft is the error of output whose reader has exited, like head. Other pipes can break too, such as the
-// connection to an operator.
+// errReaderLeft is the error if the reader of the output has exited, like head. It differs from other broken pipes,
+// such as a lost connection to an operator.
 var errReaderLeft = errors.New("the reader closed the output")
 
-// endUnread ends the process, with a message on standard error if that is read.
+// endUnread ends the process, with a message on standard error if a reader takes it.
 func endUnread() {
 	said := make(chan struct{})
 	go func() {

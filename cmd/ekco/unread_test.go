@@ -15,9 +15,9 @@ func TestACommandEndsWhoseOutputNobodyTakes(t *testing.T) {
 		began := time.Now()
 		ended := time.Duration(0)
 		reader, writer := io.Pipe()
-		by := &unread{end: func() { ended = time.Since(began); _ = writer.Close() }}
-		by.ends.Store(true)
-		_, err := (&takenOutput{writer, unreadTimeout, by}).Write([]byte("a line\n"))
+		by := &unreadGuard{end: func() { ended = time.Since(began); _ = writer.Close() }}
+		by.mayEnd.Store(true)
+		_, err := (&guardedOutput{writer, unreadTimeout, by}).Write([]byte("a line\n"))
 		if err == nil || ended != unreadTimeout {
 			t.Errorf("it ended after %s, %v", ended, err)
 		}
@@ -32,9 +32,9 @@ func TestACommandStaysWhoseOutputIsTakenOrThatWorksItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reader, writer := io.Pipe()
-				by := &unread{end: func() { t.Error("it is ended") }}
-				by.ends.Store(name == "taken")
-				output := &takenOutput{writer, unreadTimeout, by}
+				by := &unreadGuard{end: func() { t.Error("it is ended") }}
+				by.mayEnd.Store(name == "taken")
+				output := &guardedOutput{writer, unreadTimeout, by}
 				go func() {
 					for range 3 {
 						time.Sleep(late)
@@ -56,7 +56,7 @@ func TestACommandStaysWhoseOutputIsTakenOrThatWorksItself(t *testing.T) {
 func TestOnlyWhoWorksItselfStaysUnread(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"purge-node", "worker-2"}} {
 		d := newDesk(t, purging(t, journal.OutcomeDone))
-		if d.types(args...); !d.app.unread.ends.Load() {
+		if d.types(args...); !d.app.unread.mayEnd.Load() {
 			t.Errorf("%v waits for ever for somebody who takes its output", args)
 		}
 	}
@@ -65,7 +65,7 @@ func TestOnlyWhoWorksItselfStaysUnread(t *testing.T) {
 	d.dials(beside(t))
 	d.works(purging(t, journal.OutcomeDone), 0, nil)
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "")
-	if d.app.unread.ends.Load() {
+	if d.app.unread.mayEnd.Load() {
 		t.Error("a purge is ended that this command carries out, since nobody takes its output")
 	}
 }

@@ -19,11 +19,11 @@ type built struct {
 	architecture string
 	image        v1.Image
 	sbom         []byte
-	// files is everything in it.
+	// files are all files of the image.
 	files layer.Tree
 }
 
-// build makes the image of what base.sh left in a directory, and of EKCO.
+// build creates the image from a directory that base.sh made, and EKCO.
 func (o options) build(ctx context.Context, architecture, baseDir string) (built, error) {
 	lower, err := base.Read(baseDir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (o options) build(ctx context.Context, architecture, baseDir string) (built
 	return b, err
 }
 
-// ekcoLayer is what lies upon Debian's packages.
+// ekcoLayer returns the layer above Debian's packages.
 func ekcoLayer(ekco program.Program, list []byte) layer.Tree {
 	tree := layer.Tree{}
 	tree.Write(programPath, 0o755, ekco.Content)
@@ -70,9 +70,8 @@ func merge(lower, upper layer.Tree) layer.Tree {
 	return merged
 }
 
-// assemble gives the lower layer the time of its newest package: it stays the
-// same from one version of EKCO to the next, and a node that has it need not get
-// it again.
+// assemble gives the lower layer the time of its newest package. So the layer stays the same in the next versions of
+// EKCO, and a node that has it need not pull it again.
 func (o options) assemble(architecture string, lower base.Base, upper layer.Tree) (v1.Image, error) {
 	debian, err := lower.Tree.Gzip(lower.Newest)
 	if err != nil {
@@ -92,8 +91,8 @@ func (o options) assemble(architecture string, lower base.Base, upper layer.Tree
 	return image, nil
 }
 
-// variants of architectures that have them.
+// variants are the OCI variants of architectures that have one.
 var variants = map[string]string{"arm64": "v8"}
 
-// epoch is a time as SOURCE_DATE_EPOCH has it.
+// epoch converts SOURCE_DATE_EPOCH.
 func epoch(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }

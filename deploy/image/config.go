@@ -2,17 +2,17 @@ package main
 
 import v1 "github.com/google/go-containerregistry/pkg/v1"
 
-// repository is the image's full name, by which installers ask containerd for it.
+// repository is the full name of the image that installers use with containerd.
 const repository = "docker.io/replicated/ekco"
 
-// Where EKCO's own layer has what it is asked for by name.
+// Paths in EKCO's own layer that other programs rely on.
 const (
 	programPath  = "usr/bin/ekco"
 	licencesPath = "usr/share/licenses/ekco"
 	sbomPath     = "usr/share/doc/ekco/sbom.spdx.json"
 )
 
-// config is how a container of the image starts. The Dockerfile says the same.
+// config returns the configuration of a container of the image. It must match the Dockerfile.
 func config(version, commit string) v1.Config {
 	return v1.Config{
 		Entrypoint: []string{"/" + programPath},

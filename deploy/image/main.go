@@ -1,8 +1,6 @@
-// Command image makes EKCO's image without a container engine. It is run by
-// build.sh, which prepares what it needs; see README.md.
+// Command image builds EKCO's image without a container engine. build.sh prepares its input and runs it; see README.md.
 //
-// It is a Go module of its own so that what makes the image does not become a
-// dependency of what is in it.
+// It is a separate Go module, so that its dependencies are not dependencies of EKCO.
 package main
 
 import (
@@ -23,13 +21,13 @@ import (
 )
 
 type options struct {
-	// source is the directory of EKCO's module, out that of the results.
+	// source is the directory of EKCO's module, out the directory of the results.
 	source, out     string
 	version, commit string
 	created         time.Time
 	// bases are the directories that base.sh made, by architecture.
 	bases map[string]string
-	// trees asks for the files of each image as a tar archive instead.
+	// trees makes it write the files of each image as a tar archive instead.
 	trees bool
 }
 
@@ -60,8 +58,7 @@ func run(args []string) error {
 	return o.write(images)
 }
 
-// buildAll builds for all architectures side by side and returns the images
-// sorted by architecture.
+// buildAll builds for all architectures in parallel and returns the images sorted by architecture.
 func (o options) buildAll(ctx context.Context) ([]built, error) {
 	architectures := slices.Sorted(maps.Keys(o.bases))
 	images, errs := make([]built, len(architectures)), make([]error, len(architectures))

@@ -10,11 +10,11 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// attentionWithin is how long before its expiry a certificate needs a person. EKCO renews its own well before
-// that, unless something prevents it.
+// attentionWithin is how long before its expiry a certificate needs a person. EKCO renews the certificates that it
+// manages well before that, unless something prevents it.
 const attentionWithin = 14 * 24 * time.Hour
 
-// NeedsPerson implements [fsm.Machine]: a certificate that expires soon needs a person.
+// NeedsPerson implements [fsm.Machine]. A certificate that expires soon needs a person.
 func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) {
 	facts := of(t).Facts
 	first, expires := expiresSoon(t.Name, facts, now)
@@ -29,18 +29,18 @@ func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) 
 		"run \"ekco certificates\" to see who renews it, or what blocks its renewal"
 }
 
-// expiresSoon returns the first certificate to expire, if it expires soon. A short-lived one does when less
-// than a third of its validity remains. A kubelet's does when less than a tenth remains: before that, the
-// kubelet requests another one.
+// expiresSoon returns the certificate that expires first, if it expires within attentionWithin. For a short-lived
+// certificate the limit is a third of its validity. For a kubelet's certificate it is a tenth, because a kubelet
+// requests a new certificate before that.
 func expiresSoon(name string, facts journal.CertificateFacts, now time.Time) (first journal.Certificate, expires bool) {
-	part := time.Duration(3)
+	divisor := time.Duration(3)
 	if _, is := journal.KubeletOn(journal.Subject{Kind: journal.KindCertificate, Name: name}); is {
-		part = 10
+		divisor = 10
 	}
-	for _, one := range facts.Certificates {
-		from := one.NotAfter.Add(-min(attentionWithin, one.NotAfter.Sub(one.NotBefore)/part))
-		if !now.Before(from) && (!expires || one.NotAfter.Before(first.NotAfter)) {
-			first, expires = one, true
+	for _, certificate := range facts.Certificates {
+		from := certificate.NotAfter.Add(-min(attentionWithin, certificate.NotAfter.Sub(certificate.NotBefore)/divisor))
+		if !now.Before(from) && (!expires || certificate.NotAfter.Before(first.NotAfter)) {
+			first, expires = certificate, true
 		}
 	}
 	return first, expires

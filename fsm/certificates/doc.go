@@ -1,4 +1,4 @@
-// Package certificates is the machine for certificates. It requests renewals of those in Secrets and of control
-// planes before they expire, ignores a customer's own, and warns before a certificate expires that EKCO does not
-// renew.
+// Package certificates is the machine for certificates. It requests renewals of certificates in Secrets and of control
+// planes before they expire. It does not change a customer's own certificates. It warns before a certificate expires
+// that EKCO does not renew.
 package certificates

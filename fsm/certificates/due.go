@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// IsDue reports whether ttl or less remains of a certificate's validity. Unless an administrator asks, ttl
-// counts for at most two thirds of the certificate's life, so that a new one is never due.
+// IsDue reports whether the remaining validity of a certificate is ttl or less. Unless an administrator gave ttl
+// (asked), IsDue uses at most two thirds of the whole validity, so that a new certificate is never due.
 func IsDue(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bool {
 	if life := notAfter.Sub(notBefore); !asked {
 		ttl = min(ttl, life/3*2)
@@ -16,9 +16,10 @@ func IsDue(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bo
 	return !now.Before(notAfter.Add(-ttl))
 }
 
-// Due reports whether the certificates must be renewed, and why. The input is that of the renewal, or zero.
-// If an administrator has set its TTL, even new certificates are due until the first one expires at another time
-// than at the request. The new one may expire earlier: EKCO's certificates are valid for a year.
+// Due reports whether the certificates must be renewed, and why. input is the input of the renewal, or zero. If an
+// administrator gave a TTL in the input, even new certificates can be due, but only until the first expiry differs from
+// the one at the request: then they have been renewed. The new expiry may be earlier, because EKCO's certificates are
+// valid for only a year.
 func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInput, now time.Time) (why string, due bool) {
 	switch {
 	case facts.Version < journal.CertificateFactsVersion:
@@ -33,9 +34,9 @@ func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInp
 		ttl = time.Duration(input.TTL)
 	}
 	asked, end := input.TTL > 0 && facts.Ends().Equal(input.Ends), time.Time{}
-	for _, one := range facts.Certificates {
-		if IsDue(one.NotBefore, one.NotAfter, now, ttl, asked) && (!due || one.NotAfter.Before(end)) {
-			due, end = true, one.NotAfter
+	for _, certificate := range facts.Certificates {
+		if IsDue(certificate.NotBefore, certificate.NotAfter, now, ttl, asked) && (!due || certificate.NotAfter.Before(end)) {
+			due, end = true, certificate.NotAfter
 		}
 	}
 	if due {
@@ -44,11 +45,11 @@ func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInp
 	return why, due
 }
 
-// minLonger is how much longer an original must be valid than its copy. All primaries have one of their own
-// and renew it at different times: none is better only for that.
+// minLonger is how much longer an original must be valid than its copy before EKCO replaces the copy. Each primary has
+// its own original and renews it at another time, and EKCO must not replace the copy for such a small difference.
 const minLonger = 24 * time.Hour
 
-// isBetter reports whether a copy must be replaced by the original, and why.
+// isBetter reports whether the original must replace its copy, and why.
 func isBetter(original journal.CertificateOriginal, copied journal.Certificate) (why string, is bool) {
 	has := "the primary has one that expires at " + fsm.Stamp(original.NotAfter)
 	switch {
@@ -60,7 +61,7 @@ func isBetter(original journal.CertificateOriginal, copied journal.Certificate) 
 	return has, original.NotAfter.Sub(copied.NotAfter) > minLonger
 }
 
-// whyDue reports whether the certificates must be renewed by the settings, and why.
+// whyDue reports whether the certificates must be renewed according to the settings, and why.
 func whyDue(t *fsm.Thing, w *fsm.World) (why string, due bool) {
 	p, _ := w.PolicyOf(Machine).(Policy)
 	return p.Due(of(t).Facts, journal.CertificateInput{}, w.Now)
@@ -71,8 +72,8 @@ func renewalDue(t *fsm.Thing, w *fsm.World) bool {
 	return due
 }
 
-// Outdated implements [fsm.Machine]: a renewal that has not begun ends if the certificates are not due any
-// more. A command that works without an operator does not know the operator's rotate_certs_ttl.
+// Outdated implements [fsm.Machine]. A renewal that has not begun ends if the certificates are no longer due. A command
+// that runs without an operator cannot decide this, because it does not know the operator's rotate_certs_ttl.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	facts := of(t).Facts
 	switch rec.Kind {

@@ -33,7 +33,7 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
 	}
-	of(t).seen(was, e.Time)
+	of(t).updateWorse(was, e.Time)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (m machine) Gone(t *fsm.Thing, e journal.Event, reason string) {
 	of(t).Worse = false
 }
 
-// Table has all transitions: facts can change in any way.
+// Table implements [fsm.Machine]. There is a transition between each two states, because facts can change in any way.
 func (m machine) Table() fsm.Table {
 	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Unknown, Absent)
 	from := func(to journal.State) (others []string) {
@@ -70,28 +70,28 @@ func (m machine) Table() fsm.Table {
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", fsm.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or file no longer exists", m.TellsLost),
-			to("broken", Unreadable, "the content of the Secret or file is invalid", tellsUnreadable),
+			to("broken", Unreadable, "the content of the Secret or file is invalid", reportUnreadable),
 			to("foreign", Foreign, "it is a customer's own certificate, by its names", fsm.Tells("it is a customer's own certificate, which EKCO never changes")),
-			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", tellsUnrenewed),
-			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", tellsUnknown),
-			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", tellsEnd),
-			to("valid", Valid, "none of them is due", tellsEnd),
+			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", reportUnrenewed),
+			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", reportUnknown),
+			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", reportEnd),
+			to("valid", Valid, "none of them is due", reportEnd),
 		},
 	}
 }
 
-func tellsUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unreadable, Cause: t.Newest()}
 }
 
-func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
 }
 
 // unreadGrace is how long certificates may be Unknown or Unreadable before they need a person.
 const unreadGrace = 24 * time.Hour
 
-func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	reason := of(t).unseen()
 	if reason == "" {
 		reason = "they were not read yet"
@@ -102,7 +102,7 @@ func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: reason, Cause: t.Newest()}
 }
 
-func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
 }
 
@@ -143,7 +143,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// renewable reports whether EKCO renews them when they are due.
+// renewable reports whether EKCO renews the certificates when they are due.
 func renewable(facts journal.CertificateFacts) bool {
 	return facts.Unreadable == "" && !facts.Foreign && facts.Unrenewed == ""
 }
@@ -157,7 +157,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{Reason: t.Name + ": " + why, Input: journal.CertificateInput{Ends: facts.Ends()}}, t.FactsSeq
 }
 
-// Obsolete does not end a renewal that has begun: its own effect must not end it.
+// Obsolete implements [fsm.Machine]. A renewal that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if rec.Kind != journal.ActionRenewCertificate {
 		return obsoleteOnPrimary(t, rec)
@@ -173,7 +173,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Opened implements [fsm.Machine]: a check shows what earlier attempts left.
+// Opened implements [fsm.Machine]. A check will show the result of earlier failed attempts.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind == journal.ActionLookAtCertificates {
 		of(t).Failed = false
@@ -195,7 +195,7 @@ func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event,
 	}
 }
 
-// Ended records the time of the renewal.
+// Ended implements [fsm.Machine]. It stores the time of a renewal.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Kind != journal.ActionRenewCertificate {
 		endedOnPrimary(t, rec, ended.Outcome, s.Time)
@@ -205,20 +205,20 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// isNew reports whether the renewal replaced the certificates: the first one expires at another time now.
+// isNew reports whether the renewal replaced the certificates, so that the first one now expires at another time.
 func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	input, err := journal.InputOf[journal.CertificateInput](rec.Request)
 	var left journal.CertificateRenewed
 	if err != nil || json.Unmarshal(outputs, &left) != nil {
-		return true // unknown, so assume that it did
+		return true // unknown, so assume that it replaced them
 	}
 	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }
 
-// Ages visits ChangedAt: the time in which a lost node is blamed on a renewal does not run while EKCO is stopped.
+// Ages implements [fsm.Machine]. It visits ChangedAt; see [fsm.LostSoonAfter].
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
 
-// Past visits when they were renewed.
+// Past implements [fsm.Machine].
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
 
 // Disputed implements [fsm.Machine].
@@ -236,7 +236,7 @@ func (machine) Facts(t *fsm.Thing) any {
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	facts := of(t).Facts
 	for _, certificate := range facts.Certificates {
-		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), left(certificate, w.Now)))
+		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), daysLeft(certificate, w.Now)))
 	}
 	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unseen()} {
 		if why != "" {
@@ -249,8 +249,8 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return lines
 }
 
-// left says for how many days a certificate is still valid.
-func left(certificate journal.Certificate, now time.Time) string {
+// daysLeft returns a text that says for how many days a certificate is still valid.
+func daysLeft(certificate journal.Certificate, now time.Time) string {
 	left := certificate.NotAfter.Sub(now)
 	switch days := int(left.Hours() / 24); {
 	case now.IsZero():
@@ -264,8 +264,8 @@ func left(certificate journal.Certificate, now time.Time) string {
 	}
 }
 
-// Measures implements [fsm.Machine]. Certificates of a chain are in the same place. Their measure is the end of the
-// first one to expire, since the whole chain is useless after that.
+// Measures implements [fsm.Machine]. All certificates in one place have one metric, the time at which the first of them
+// expires, because they are a chain, and the chain is invalid after that.
 func (machine) Measures(t *fsm.Thing, _ *fsm.World, tell func(fsm.Measure)) {
 	ends := map[string]time.Time{}
 	for _, certificate := range of(t).Facts.Certificates {

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// troubleInterval is between two checks while something is wrong, or while checks fail.
-	troubleInterval = time.Hour
-	// driftDelay is how soon EKCO checks again after it saw a change from outside.
+	// problemInterval is the time between two checks while something is wrong, or while checks fail.
+	problemInterval = time.Hour
+	// driftDelay is the time until EKCO checks again after it saw that another program changed certificates.
 	driftDelay = 10 * time.Minute
 )
 
-// looked is the result of the last check of a control plane's certificates.
-type looked struct {
-	// UID is that of the node.
+// lastCheck is the result of the last check of a control plane's certificates.
+type lastCheck struct {
+	// UID is the UID of the node.
 	UID string `json:"uid"`
-	// Missing says why it found nothing.
+	// Missing says why the check could not read the certificates, or is "".
 	Missing string `json:"missing,omitempty"`
-	// AskedAt is when it was requested.
+	// AskedAt is when the check was requested.
 	AskedAt time.Time `json:"asked_at,omitzero"`
 }
 
-// unseen says why the last check of a control plane's certificates found nothing, or "".
+// unseen returns why the last check could not read the certificates of a control plane, or "".
 func (c *certificates) unseen() string {
 	if c.Facts.On == nil || c.Looked.UID != c.Facts.On.UID || c.Looked.Missing == "" {
 		return ""
@@ -54,12 +54,12 @@ func primaryKinds() []fsm.ActionKind {
 	}
 }
 
-// RuleRollout keeps EKCO from renewing the certificates of other primaries while one is worse off after its own
-// renewal: its node stopped being ready or did not answer, or a component did not come back with the new certificates.
+// RuleRollout stops the renewal of certificates on other primaries while a primary is in a worse state after its own
+// renewal: its node is not ready or did not answer, or a component does not run with the new certificates.
 const RuleRollout = "ControlPlaneRollout"
 
-// rolloutRule is not [fsm.Rule.ToBegin]: the renewals of several primaries are open at the same time, so each
-// of their steps must check it.
+// rolloutRule returns the rule RuleRollout. It is not [fsm.Rule.ToBegin], because renewals of several primaries are
+// open at the same time, so each of their steps must check the rule.
 func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
@@ -70,19 +70,20 @@ func rolloutRule() fsm.Rule {
 	}
 }
 
-// onlyRemovesPod reports whether the open renewal is done or cancelled, so that only its pod is left to remove.
+// onlyRemovesPod reports whether the open renewal of the thing is done or cancelled, so that its remaining steps only
+// remove its pod.
 func onlyRemovesPod(t *fsm.Thing, w *fsm.World) bool {
 	rec := w.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
 	return rec != nil && (rec.Cancelling != nil || renewal(rec).Done())
 }
 
-// renewal returns the step of a renewal that replaces certificates.
+// renewal returns the step of a renew-control-plane action that replaces certificates.
 func renewal(rec *journal.ActionRecord) journal.StepRecord {
 	node, _ := journal.ControlPlaneOn(rec.Subject)
 	return rec.Steps[journal.StepRenewControlPlane+" "+node]
 }
 
-// stoppedFor says which other primary stops the renewal of one, why, and what to do; "" for none.
+// stoppedFor returns which other primary stops the renewal on this primary, why, and what to do; or "".
 func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
@@ -96,7 +97,7 @@ func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// lostAfter returns the nodes that stopped being ready soon after a renewal of theirs, sorted.
+// lostAfter returns the sorted names of the nodes that stopped being ready soon after a renewal on them.
 func lostAfter(w *fsm.World) []string {
 	return w.Sum(Machine, func() any {
 		var lost []string
@@ -111,8 +112,8 @@ func lostAfter(w *fsm.World) []string {
 	}).([]string)
 }
 
-// seen updates Worse after an observation; was is what was known before.
-func (c *certificates) seen(was *journal.Primary, now time.Time) {
+// updateWorse updates Worse after new facts. was is the primary according to the facts before.
+func (c *certificates) updateWorse(was *journal.Primary, now time.Time) {
 	on := c.Facts.On
 	if on == nil || was == nil || on.UID != was.UID {
 		c.Trying, c.ChangedAt, c.Worse = false, time.Time{}, false
@@ -121,21 +122,22 @@ func (c *certificates) seen(was *journal.Primary, now time.Time) {
 	c.Worse = !on.Ready && (c.Worse || was.Ready && c.Trying || fsm.LostSoonAfter(c.ChangedAt, was.Ready, on.Ready, now))
 }
 
-// urgentWithin is how long before its end a certificate is renewed in any case: after that, the API server serves no
-// client.
+// urgentWithin is how long before its expiry a certificate is renewed even if RuleRollout would stop the renewal,
+// because clients cannot use an API server with an expired certificate.
 const urgentWithin = 3 * 24 * time.Hour
 
-// isUrgent reports whether a certificate that EKCO can renew expires within urgentWithin. One that it cannot renew
-// stays expired: it must not end the rollout's rule for good. Nor must one that an attempt since then did not renew,
-// whatever the reason, unless it is the one that the API server serves.
+// isUrgent reports whether a certificate expires within urgentWithin. It ignores certificates that EKCO cannot renew,
+// because they stay expired and would disable RuleRollout forever. For the same reason it ignores certificates that an
+// attempt in that time did not renew, except the API server's serving certificate.
 func isUrgent(t *fsm.Thing, now time.Time) bool {
-	return slices.ContainsFunc(of(t).Facts.Certificates, func(one journal.Certificate) bool {
-		since := one.NotAfter.Add(-urgentWithin)
-		return !one.CannotRenew && !now.Before(since) && (of(t).ChangedAt.Before(since) || strings.HasSuffix(one.At, "/pki/apiserver.crt"))
+	return slices.ContainsFunc(of(t).Facts.Certificates, func(certificate journal.Certificate) bool {
+		since := certificate.NotAfter.Add(-urgentWithin)
+		return !certificate.CannotRenew && !now.Before(since) && (of(t).ChangedAt.Before(since) || strings.HasSuffix(certificate.At, "/pki/apiserver.crt"))
 	})
 }
 
-// worseAfter returns the first renewal that has begun and left its node worse off, or nil.
+// worseAfter returns the open renewal that has left its node in a worse state, or nil. If there are several, it returns
+// the one with the lowest id.
 func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 	for _, rec := range w.Actions {
 		t := w.Things[fsm.Key(rec.Subject)]
@@ -153,15 +155,15 @@ func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 	return first
 }
 
-// isLost reports whether the node of a renewal was lost during an attempt or soon after it. An attempt that another
-// EKCO began is blamed while it is open: this EKCO may never have seen the node ready.
+// isLost reports whether the node of a renewal is not ready since an attempt or soon after it. An open attempt always
+// counts as the cause, because another EKCO may have begun it, so that this EKCO never saw the node ready.
 func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
 	on := of(t).Facts.On
 	return on != nil && !on.Ready && (of(t).Worse || renewal(rec).Open)
 }
 
-// wantsOnPrimary requests regular checks of a control plane's certificates, and a renewal if a check after the last
-// renewal found one that is due. A node that is not ready is done when it is back.
+// wantsOnPrimary calls want with the next check of a control plane's certificates, and with a renewal if a check after
+// the last renewal found a certificate that is due. It does nothing while the node is not ready.
 func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	c := of(t)
 	if !c.Facts.On.Ready || !renews(w.PolicyOf(Machine)) {
@@ -177,12 +179,12 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !renewalDue(t, w) || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubleInterval); may {
+	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, problemInterval); may {
 		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
 	}
 }
 
-// isRenewed reports whether a renewal is under way. A stalled one does not count, although it is retried.
+// isRenewed reports whether a renewal is open and has not stalled.
 func isRenewed(t *fsm.Thing, w *fsm.World) bool {
 	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool {
 		return rec.Kind != journal.ActionLookAtCertificates && rec.Stalled == nil
@@ -198,15 +200,15 @@ func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 	return false
 }
 
-// lookDue returns when the next check is due, and whether there may be one.
+// lookDue returns when the next check is due, and whether EKCO may request one.
 func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
 	switch {
 	case last == nil:
 		return time.Time{}, true
-	case last.Outcome == journal.OutcomeDryRun: // which does not record its node
+	case last.Outcome == journal.OutcomeDryRun: // a dry run does not set Looked
 		return time.Time{}, !w.Policy.DryRun
-	case atWork(w.State, t): // what is there now may be undone
+	case mayChangeNow(w.State, t): // the renewal may still restore the old certificates
 		return time.Time{}, false
 	case c.Failed:
 		return time.Time{}, true
@@ -217,32 +219,32 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	case renewed != nil && renewed.Seq > last.Seq && renewed.Outcome != journal.OutcomeDryRun:
 		return time.Time{}, true
 	case c.Facts.On.Again != "" && t.FactsSeq > last.Seq:
-		return last.At.Add(min(driftDelay, every(w))), true
+		return last.At.Add(min(driftDelay, checkInterval(w))), true
 	case last.Outcome != journal.OutcomeDone, c.Looked.Missing != "", c.Facts.Unreadable != "":
-		return last.At.Add(min(troubleInterval, every(w))), true
+		return last.At.Add(min(problemInterval, checkInterval(w))), true
 	}
-	return last.At.Add(every(w)), true
+	return last.At.Add(checkInterval(w)), true
 }
 
-// atWork reports whether an attempt of the open renewal of a control plane runs, and is not held after a crash, or
-// one succeeded and the action has not ended.
-func atWork(s *fsm.State, t *fsm.Thing) bool {
+// mayChangeNow reports whether the open renewal of a control plane may still change certificates: an attempt runs and
+// is not held, or an attempt succeeded and the action has not ended.
+func mayChangeNow(s *fsm.State, t *fsm.Thing) bool {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
 	return rec != nil && (renewal(rec).Open && len(rec.Holds) == 0 || renewal(rec).Done())
 }
 
-// startedSince reports whether EKCO was started after the last check was requested. A check that the former EKCO
-// requested may have read the files long before this start.
+// startedSince reports whether EKCO was started after the last check was requested. Such a check may have read the
+// files long before this start.
 func (c *certificates) startedSince(w *fsm.World) bool {
 	return !w.Operator.StartedAt.Before(c.Looked.AskedAt)
 }
 
-func every(w *fsm.World) time.Duration {
+func checkInterval(w *fsm.World) time.Duration {
 	p, _ := w.PolicyOf(Machine).(Policy)
 	return p.Every
 }
 
-// endedOnPrimary records the outcome of an action about a control plane's certificates.
+// endedOnPrimary stores the result of an action about a control plane's certificates.
 func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Outcome, now time.Time) {
 	node, _ := journal.ControlPlaneOn(t.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)
@@ -266,7 +268,7 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 	c, changed := of(t), step.Done() && len(left.Result.Rotated) > 0
 	switch {
 	case rec.Kind == journal.ActionLookAtCertificates:
-		c.Looked = looked{input.UID, left.Missing, rec.RequestedAt}
+		c.Looked = lastCheck{input.UID, left.Missing, rec.RequestedAt}
 		return
 	case changed:
 		c.RenewedAt, c.RenewedBy = step.DoneAt, rec.ID
@@ -274,7 +276,7 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 			c.ChangedAt, c.Worse = now, !on.Ready
 		}
 	}
-	// A cancelled renewal blocks no other: the reason of the rule offers "ekco cancel".
+	// A cancelled renewal must not stop the others, because the rule's reason advises "ekco cancel".
 	c.Trying, c.Worse = false, c.Worse && (changed || !step.Done()) && outcome != journal.OutcomeCancelled
 }
 
@@ -299,8 +301,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 	return request, t.FactsSeq
 }
 
-// obsoleteOnPrimary says why an action about a control plane's certificates is no longer needed, or "". An action
-// that has begun continues.
+// obsoleteOnPrimary returns why an action about a control plane's certificates is no longer needed, or "".
 func obsoleteOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) string {
 	facts := of(t).Facts
 	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)

@@ -98,7 +98,7 @@ func TestOnlyANodeThatIsAwayIsCalledSo(t *testing.T) {
 			t.Errorf("it is %s", state)
 		}
 		thing := w.S.Things[fsm.Key(p1)]
-		if reason := tellsUnknown(thing, thing.State, w.Now).Reason; strings.Contains(reason, "the node is not ready") == ready {
+		if reason := reportUnknown(thing, thing.State, w.Now).Reason; strings.Contains(reason, "the node is not ready") == ready {
 			t.Errorf("ready %v: it is unknown because %q", ready, reason)
 		}
 	}
@@ -227,7 +227,7 @@ func TestAPrimaryIsNotRenewedTwiceWithoutALook(t *testing.T) {
 			w.ends(rec, map[string]any{"result": journal.ControlPlaneRenewed{Rotated: []string{"admin.conf"}}})
 		}
 		w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
-		w.Pass(2 * troubleInterval)
+		w.Pass(2 * problemInterval)
 		if rec := w.openOn(p1, journal.ActionRenewControlPlane); rec != nil {
 			t.Errorf("dry run is %v: %s", dry, rec.Request.Reason)
 		}
@@ -380,8 +380,8 @@ func TestANodeOfTheSameNameIsLookedAtAnew(t *testing.T) {
 	w.looks(p1, "were not read yet", another)
 }
 
-// TestWhatIsSeenFromOutsideIsLookedAtOnce, however long it lasts: whoever takes away the ConfigMap again
-// and again, or an API server that goes on serving something else, keeps nobody at work.
+// TestWhatIsSeenFromOutsideIsLookedAtOnce, however long it lasts: whoever takes away the ConfigMap again and again, or
+// an API server that goes on serving something else, keeps nobody at work.
 func TestWhatIsSeenFromOutsideIsLookedAtOnce(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
@@ -762,7 +762,7 @@ func TestNodeLostDuringItsRenewalStopsOthersAfterItsEnd(t *testing.T) {
 		w := newPrimaries(t)
 		w.renewed(journal.OutcomeDone)
 		w.looks(p1, "the last check", w.due("uid-1", true))
-		w.Pass(2 * troubleInterval)
+		w.Pass(2 * problemInterval)
 		w.observe(p1, w.due("uid-1", true))
 		w.renewsAgain(func() {
 			w.observe(p1, w.due("uid-1", false))
@@ -783,7 +783,7 @@ func TestRenewalOfAnEarlierNodeIsNotBlamedOnItsSuccessor(t *testing.T) {
 		w := newPrimaries(t)
 		w.renewed(journal.OutcomeDone)
 		w.looks(p1, "the last check", w.due("uid-1", true))
-		w.Pass(2 * troubleInterval)
+		w.Pass(2 * problemInterval)
 		w.renewsAgain(func() { w.observe(p1, successor(w)) }, journal.OutcomeDone, "admin.conf")
 		w.stopped("when the successor is " + name)
 	}

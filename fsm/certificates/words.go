@@ -9,12 +9,13 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// renewedOnPrimaries is the rollout target of all control planes: they are renewed one after the other.
+// renewedOnPrimaries returns the same rollout target for all control planes, because they are renewed one after the
+// other.
 func renewedOnPrimaries(*journal.ActionRequested) string {
 	return "they expire within rotate_certs_ttl"
 }
 
-// Words has the words for certificates and their actions.
+// Words has the entries of the message catalog for certificates and their actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -52,29 +53,29 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if !known {
 		return ""
 	}
-	var said []string
+	var parts []string
 	if len(facts.Certificates) > 0 {
-		said = append(said, "the first of "+words.Count(len(facts.Certificates), "certificate")+" expires at "+fsm.Stamp(facts.Ends()))
+		parts = append(parts, "the first of "+words.Count(len(facts.Certificates), "certificate")+" expires at "+fsm.Stamp(facts.Ends()))
 	}
 	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {
 		if why != "" {
-			said = append(said, why)
+			parts = append(parts, why)
 		}
 	}
 	if facts.RecordedDue {
-		said = append(said, "it is due")
+		parts = append(parts, "it is due")
 	}
-	if facts.On != nil && len(said) == 0 {
-		said = append(said, "they were not read yet")
+	if facts.On != nil && len(parts) == 0 {
+		parts = append(parts, "they were not read yet")
 	}
 	if facts.On != nil && !facts.On.Ready {
-		said = append(said, "the node is not ready")
+		parts = append(parts, "the node is not ready")
 	}
-	return words.Object(e.Subject) + ": " + strings.Join(said, "; ")
+	return words.Object(e.Subject) + ": " + strings.Join(parts, "; ")
 }
 
-// warns returns the warning about the end of the validity, or "". EKCO warns of a certificate that it renews only if
-// the renewal is long overdue.
+// warns returns the warning that a certificate expires soon, or "". For a certificate that EKCO renews, it warns only
+// if the renewal is long overdue.
 func warns(e journal.Event, facts journal.CertificateFacts) string {
 	own := facts.Unreadable == "" && facts.Unrenewed == ""
 	if facts.Within == "" || own && facts.Within == journal.Within30Days {
@@ -102,8 +103,8 @@ func warning(e journal.Event, p *journal.ThingObserved) words.Line {
 	return words.Line{}
 }
 
-// note is about the Secret or the Node, so that "kubectl describe" shows it there. A CA in a file has no object: its
-// Event is about the namespace of the control plane.
+// note returns a Kubernetes Event about the Secret or the Node of the certificate, so that "kubectl describe" shows it
+// there. A CA in a file has no such object, so its Event is about the namespace of the control plane.
 func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	facts, known := factsOf(p)
 	text := warns(e, facts)
@@ -111,7 +112,7 @@ func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	if !is {
 		about = journal.Subject{Kind: "Namespace", Name: "kube-system"}
 	}
-	if node := e.Subject.Node; node != "" { // with its name for its UID, as kubelets do
+	if node := e.Subject.Node; node != "" { // the name is also used as the UID, as in a kubelet's Events
 		about = journal.Subject{Kind: "Node", Name: node, UID: node}
 	}
 	if !known || text == "" {
@@ -124,7 +125,7 @@ func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	return words.Note{Reason: reason, Message: text, Warning: true, About: about, APIVersion: "v1"}
 }
 
-// secretOf returns the Secret in which the certificate is that expires first.
+// secretOf returns the Secret with the certificate that expires first, and false if that is not in a Secret.
 func secretOf(facts journal.CertificateFacts) (secret journal.Subject, is bool) {
 	for _, certificate := range facts.Certificates {
 		name, in := strings.CutPrefix(certificate.At, "Secret ")

@@ -16,10 +16,10 @@ const Signer = "kubernetes.io/kubelet-serving"
 // nodesGroup is the group of all kubelets, and the organization of their certificates.
 const nodesGroup = "system:nodes"
 
-// Verdict is the result of a judgement.
+// Verdict is the result of [Judge].
 type Verdict struct {
 	Answer Answer
-	// Key names what Reason is about, for Waits and Unfit.
+	// Key identifies the failed check. It and Reason are set for Waits and Unfit.
 	Key, Reason string
 }
 
@@ -28,11 +28,11 @@ type Answer string
 
 // The answers.
 const (
-	// Fits: EKCO may approve it.
+	// Fits: EKCO may approve the request.
 	Fits Answer = "fits"
-	// Waits: EKCO lacks facts to judge it.
+	// Waits: EKCO does not yet have all facts that it needs to judge the request.
 	Waits Answer = "waits"
-	// Unfit: EKCO does not approve it in its present state.
+	// Unfit: EKCO does not approve the request with the present facts.
 	Unfit Answer = "unfit"
 )
 
@@ -40,11 +40,11 @@ func refuse(key, format string, args ...any) *Verdict {
 	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
 }
 
-// Judge decides whether EKCO may approve a kubelet's request for a serving certificate: the kubelet of a Node created
-// it, for names of that Node alone. There are no other checks. EKCO calls it when it sees a request, and again with
-// live facts before it approves.
+// Judge decides whether EKCO may approve a kubelet's request for a serving certificate. A kubelet must have created the
+// request, and must ask only for names of its own Node. There are no other checks. EKCO calls Judge when it sees a
+// request, and again with live facts right before it approves the request.
 func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
-	for _, judge := range []func() *Verdict{
+	for _, check := range []func() *Verdict{
 		func() *Verdict { return judgeRequester(asked) },
 		func() *Verdict { return judgeForm(asked) },
 		func() *Verdict { return judgeKey(asked.Key) },
@@ -54,8 +54,8 @@ func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 		func() *Verdict { return judgeNode(asked, around) },
 		func() *Verdict { return judgeOthers(asked, around) },
 	} {
-		if against := judge(); against != nil {
-			return *against
+		if refusal := check(); refusal != nil {
+			return *refusal
 		}
 	}
 	return Verdict{Answer: Fits}
@@ -116,7 +116,7 @@ func judgeKey(key journal.CSRKey) *Verdict {
 	return nil
 }
 
-// The usages. Kubelets before 1.27 request key encipherment with every key.
+// The key usages that EKCO accepts. Kubelets before 1.27 request key encipherment for every kind of key.
 const (
 	usageSignature    = "digital signature"
 	usageServer       = "server auth"
@@ -140,17 +140,17 @@ func judgeUsages(usages []string) *Verdict {
 	return nil
 }
 
-// judgeReserved refuses names that in any cluster belong to no single machine.
+// judgeReserved refuses names that do not belong to a single machine in any cluster.
 func judgeReserved(asked journal.CSR) *Verdict {
 	for _, name := range asked.Names() {
-		if whose := reserved(name); whose != "" {
-			return refuse("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, whose)
+		if why := reserved(name); why != "" {
+			return refuse("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, why)
 		}
 	}
 	return nil
 }
 
-// reserved describes a name that no node may have; it returns "" for any other name.
+// reserved returns why no node may have a name, or "" for a name that a node may have.
 func reserved(name string) string {
 	canonical := journal.CanonicalName(name)
 	ip, err := netip.ParseAddr(canonical)
@@ -163,15 +163,15 @@ func reserved(name string) string {
 		return "the name of the Kubernetes API"
 	case strings.HasSuffix(canonical, ".svc") || strings.Contains(canonical, ".svc."):
 		return "the name of a Service in the cluster"
-	case canonical == "cluster.local" || strings.HasSuffix(canonical, ".cluster.local") || ofPod.MatchString(canonical):
+	case canonical == "cluster.local" || strings.HasSuffix(canonical, ".cluster.local") || podName.MatchString(canonical):
 		return "a name in the cluster's DNS"
 	}
 	return ""
 }
 
-// ofPod matches the names that the cluster's DNS gives to pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and
-// the short form that pods can use, 10-32-0-5.kurl.pod.
-var ofPod = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
+// podName matches the DNS names of pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and the short form that
+// pods can use, 10-32-0-5.kurl.pod.
+var podName = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
 
 func reservedIP(ip netip.Addr) string {
 	switch {
@@ -187,8 +187,8 @@ func reservedIP(ip netip.Addr) string {
 	return ""
 }
 
-// judgeCluster refuses names of this cluster. In an installation with a single primary, clients reach the control
-// plane under that node's own address or name.
+// judgeCluster refuses names of the cluster itself. It accepts some for a primary, because in an installation with a
+// single primary, clients use that node's own address or name to reach the control plane.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
 		return refuse("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)
@@ -203,10 +203,10 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	return nil
 }
 
-// isOwn reports whether an identity of the control plane is this primary's own: an address of its Node.
-// [judgeOthers] makes sure that no other Node has it.
+// isOwn reports whether a name of the control plane is also an address of the primary from which the request comes.
+// [judgeOthers] refuses it if another Node has the address too.
 func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
-	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && among(name, node.Addresses)
+	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && containsName(name, node.Addresses)
 }
 
 func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
@@ -218,7 +218,7 @@ func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
 		return &Verdict{Waits, "no addresses", fmt.Sprintf("Node %s has no addresses yet", node)}
 	}
 	for _, name := range asked.Names() {
-		if !among(name, around.Node.Addresses) {
+		if !containsName(name, around.Node.Addresses) {
 			return refuse("address "+journal.CanonicalName(name), "it asks for %s, which is not among the addresses of Node %s (%s)",
 				name, node, strings.Join(around.Node.Shown(), ", "))
 		}
@@ -239,6 +239,6 @@ func judgeOthers(asked journal.CSR, around journal.CSRAround) *Verdict {
 
 func same(a, b string) bool { return journal.CanonicalName(a) == journal.CanonicalName(b) }
 
-func among(name string, names []string) bool {
+func containsName(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(other string) bool { return same(other, name) })
 }

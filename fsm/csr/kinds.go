@@ -11,7 +11,7 @@ const Approve journal.ActionKind = "approve-csr"
 // Capability returns the capability for kubelets' requests.
 func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
 
-// kinds returns the only kind. Approvals share nothing, so none waits for another.
+// kinds returns the kind approve-csr. It has no domains, because approvals do not affect each other.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{{
 		Name: Approve, Verb: "approve", Machine: Name,

@@ -14,47 +14,48 @@ import (
 // Name is the name of the machine.
 const Name = "csr"
 
-// Kind is the kind of its subjects.
+// Kind is the kind of the machine's subjects.
 const Kind = "CertificateSigningRequest"
 
 // The states of a request.
 const (
-	// Pending: there is no decision yet, and no check fails.
+	// Pending: no client has decided yet, and no check of EKCO fails.
 	Pending journal.State = "Pending"
-	// Refused: EKCO does not approve it in its present state.
+	// Refused: EKCO does not approve the request with the present facts.
 	Refused journal.State = "Refused"
-	// Approved: EKCO or another client approved it.
+	// Approved: EKCO or another client approved the request.
 	Approved journal.State = "Approved"
-	// Gone: it was deleted or denied, or EKCO no longer checks it.
+	// Gone: the request was deleted or denied, or EKCO no longer checks it.
 	Gone journal.State = "Gone"
 )
 
-// refusedGrace is how long a refusal may last before it needs a person. By then a predecessor that was switched off is
-// unreachable. A kubelet makes a new request every 15 minutes and EKCO judges its newest three, so at least one of them
-// gets older than this.
+// refusedGrace is how long EKCO may refuse a request before the request needs a person. It is so long that a former
+// node with the same address, which was switched off, is unreachable by then. A kubelet creates a new request every 15
+// minutes and EKCO judges the newest three of each kubelet, so at least one of them gets older than this.
 const refusedGrace = 15 * time.Minute
 
-// keep is how many finished requests stay in the state: the history has all, and a cluster can have thousands.
-const keep = 20
+// maxFinished limits how many finished requests the state keeps, because a cluster can have thousands. The history has
+// all.
+const maxFinished = 20
 
-// Request is the state of a request.
+// Request is the machine's data about a request.
 type Request struct {
 	Facts journal.CSRFacts `json:"facts"`
-	// Ended says why EKCO no longer checks it, once it is gone.
+	// Ended says why EKCO no longer checks the request, or is "".
 	Ended string `json:"ended,omitempty"`
-	// verdict follows from Facts.
+	// verdict is the result of [Judge] for Facts.
 	verdict Verdict
 }
 
-// Policy has the setting.
+// Policy is the part of the configuration that decisions about requests depend on.
 type Policy struct {
-	// Approve is auto_approve_kubelet_csrs.
+	// Approve is the setting auto_approve_kubelet_csrs.
 	Approve bool
 }
 
 func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Name].(Policy)
-	return of
+	policy, _ := p.Of[Name].(Policy)
+	return policy
 }
 
 // machine implements [fsm.Machine].
@@ -80,26 +81,26 @@ func (machine) Table() fsm.Table {
 			After:  refusedGrace,
 			Advice: "repair what the reason names, or decide yourself: kubectl certificate approve (or deny) NAME",
 		}},
-		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
+		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: maxFinished,
 		Transitions: []fsm.Transition{
-			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: tellApproved},
-			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tellReason(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: tellReason(func(*Request) string { return "all its checks pass now" })},
-			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tellReason(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tellReason(func(*Request) string { return "EKCO checks it again" })},
+			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: reportApproved},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: reportReason(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: reportReason(func(*Request) string { return "all its checks pass now" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: reportReason(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: reportReason(func(*Request) string { return "EKCO checks it again" })},
 		},
 	}
 }
 
-func tellReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+func reportReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		return fsm.Telling{Reason: reason(requestOf(t)), Cause: t.Newest()}
 	}
 }
 
-// tellApproved says who approved it, if EKCO knows: the watch may report an approval by EKCO before the end of the
-// action is recorded.
-func tellApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+// reportApproved names EKCO in the reason if EKCO approved the request. The watch may report an approval before the end
+// of EKCO's action is recorded, so EKCO is not named then.
+func reportApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	telling := fsm.Telling{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
 		telling.Reason = "EKCO approved it"
@@ -107,7 +108,7 @@ func tellApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return telling
 }
 
-// endedApproved is the reason with which an observer ends an approved request.
+// endedApproved is the reason in an observer's thing.gone for an approved request.
 const endedApproved = "approved"
 
 // Observed implements [fsm.Machine].
@@ -126,13 +127,14 @@ func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	requestOf(t).Ended = reason
 }
 
-// Loaded implements [fsm.Machine]. It judges requests in a snapshot by the rules of this EKCO.
+// Loaded implements [fsm.Machine]. It judges the request again, because another EKCO may have written the snapshot.
 func (machine) Loaded(t *fsm.Thing) {
 	r := requestOf(t)
 	r.verdict = verdictOf(r.Facts)
 }
 
-// verdictOf judges a request, or the entry that stands for many requests that EKCO does not check.
+// verdictOf returns the verdict on a request. It refuses an entry that stands for many requests; see
+// [journal.CSRFacts.AtLeast].
 func verdictOf(facts journal.CSRFacts) Verdict {
 	if facts.AtLeast > 0 {
 		return *refuse("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
@@ -158,10 +160,11 @@ func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State 
 	return Pending
 }
 
-// backoff is the wait after an approval that failed.
+// backoff is the time until EKCO tries again after a failed approval.
 const backoff = time.Minute
 
-// Wants implements [fsm.Machine]. It gives no change for the rule Contested, since no client can undo an approval.
+// Wants implements [fsm.Machine]. The wants have no change for the rule Contested, because no client can undo an
+// approval.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || t.State == Approved || requestOf(t).verdict.Answer != Fits || !policyOf(w.Policy).Approve || len(w.Open(t)) > 0 {
 		return
@@ -180,8 +183,8 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete implements [fsm.Machine]. It does not end an approval that has begun, unless that has stalled: kubelets
-// create a new request every 15 minutes, and each would leave an open action.
+// Obsolete implements [fsm.Machine]. An approval that has begun is obsolete only if it has stalled. Otherwise each of a
+// kubelet's requests, one every 15 minutes, could leave an open action.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	r := requestOf(t)
 	switch {
@@ -195,7 +198,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Open returns the requests without a decision, according to the journal.
+// Open yields the requests that exist and have no decision, according to the journal.
 func Open(s *fsm.State) iter.Seq2[journal.Subject, journal.CSRFacts] {
 	return func(yield func(journal.Subject, journal.CSRFacts) bool) {
 		for _, t := range s.Things {

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words has the words for requests.
+// Words has the entries of the message catalog for kubelets' requests.
 var Words = words.Component{
 	Name:        Name,
 	APIVersions: map[string]string{Kind: "certificates.k8s.io/v1"},
@@ -35,7 +35,7 @@ var Words = words.Component{
 	},
 }
 
-// read decodes facts and judges them.
+// read decodes facts and returns the verdict on them.
 func read(p *journal.ThingObserved) (facts journal.CSRFacts, verdict Verdict, ok bool) {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return facts, verdict, false
@@ -64,7 +64,7 @@ func observed(e journal.Event, p *journal.ThingObserved) string {
 	return text + "; all its checks pass"
 }
 
-// maxNames limits how many names are shown.
+// maxNames limits how many requested names a sentence has.
 const maxNames = 8
 
 func asksFor(asked journal.CSR) string {
@@ -78,8 +78,8 @@ func asksFor(asked journal.CSR) string {
 	return strings.Join(names, ", ")
 }
 
-// refusalNote reports a refusal on the Node, where "kubectl describe node" shows it. As in a kubelet's Events, the
-// UID is the Node's name.
+// refusalNote returns a Kubernetes Event about the Node for a refused request, so that "kubectl describe node" shows
+// it. As in a kubelet's Events, the UID is the Node's name.
 func refusalNote(e journal.Event, p *journal.ThingObserved) words.Note {
 	_, verdict, ok := read(p)
 	if !ok || verdict.Answer != Unfit || e.Subject.Node == "" {

@@ -1,3 +1,3 @@
-// Package envoy is the machine of Envoy pods that stay unready. A thing is the Envoy of one DaemonSet on one node, not
-// a pod: so the machine knows when a replaced pod's successor becomes unready as well.
+// Package envoy is the machine for Envoy pods that stay unready. A thing is the Envoy of one DaemonSet on one node, and
+// not a pod. So the machine detects when the pod that replaced an unready pod becomes unready too.
 package envoy

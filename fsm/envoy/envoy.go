@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Machine is the name of the machine, Kind the kind of its subjects.
+// Machine is the name of the machine. Kind is the kind of its subjects.
 const (
 	Machine = "envoy"
 	Kind    = "Envoy"
@@ -15,21 +15,21 @@ const (
 
 // The states of Envoy on a node.
 const (
-	// Unready: its pod runs and is not ready.
+	// Unready: the pod runs and is not ready.
 	Unready journal.State = "Unready"
-	// NodeLost: its pod was unready when the node was lost.
+	// NodeLost: the pod was unready when its node was lost.
 	NodeLost journal.State = "NodeLost"
 	// Restarting: a restart-envoy action is open, or EKCO has not yet seen that the pod which it deleted is gone.
 	Restarting journal.State = "Restarting"
-	// Ready: no pod of it is known to be unready.
+	// Ready: EKCO knows no unready pod.
 	Ready journal.State = "Ready"
 )
 
-// Envoy is what the machine keeps of Envoy on a node.
+// Envoy is the machine's data about Envoy on a node.
 type Envoy struct {
 	// Pod is the unready pod.
 	Pod journal.EnvoyPod `json:"pod"`
-	// SeenAt is when EKCO saw it unready, by EKCO's clock. The unready time counts from then.
+	// SeenAt is when EKCO saw that the pod is unready, by EKCO's clock. EKCO measures how long it is unready from then.
 	SeenAt time.Time `json:"seen_at,omitzero"`
 }
 
@@ -37,17 +37,17 @@ type Envoy struct {
 type Policy struct {
 	// Restart enables automatic actions.
 	Restart bool
-	// After is how long a pod must be unready.
+	// After is how long a pod must be unready before EKCO replaces it.
 	After time.Duration
 }
 
-// policyOf returns the policy for Envoy. A missing one starts nothing.
+// policyOf returns the policy for Envoy. If it is missing, no automatic action is allowed.
 func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Machine].(Policy)
-	return of
+	policy, _ := p.Of[Machine].(Policy)
+	return policy
 }
 
-// Known returns the pods that are unready according to the journal, by the names of the things.
+// Known returns the pods that are unready according to the journal, by the name of the thing.
 func Known(s *fsm.State) map[string]journal.EnvoyPod {
 	known := map[string]journal.EnvoyPod{}
 	for _, t := range s.Things {

@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// cooldown is the minimum time between two restarts, so that a cluster whose Envoy pods all hang does not lose them all
-// at once.
+// cooldown is the minimum time between two restarts, so that EKCO does not delete all pods of a cluster at once if they
+// all hang.
 const cooldown = 10 * time.Second
 
 // kinds returns the kinds of action that are about Envoy.

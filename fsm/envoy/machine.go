@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Capability returns what EKCO can do about Envoy.
+// Capability returns the capability for Envoy.
 func Capability() fsm.Capability {
 	return fsm.Capability{Machine: machine{}, Kinds: kinds()}
 }
@@ -25,8 +25,8 @@ func (machine) Table() fsm.Table { return Table() }
 
 func (machine) New(*fsm.Thing) any { return &Envoy{} }
 
-// Observed stores the pod. The observer writes facts only if they differ from the last, so the unready time starts
-// again each time.
+// Observed implements [fsm.Machine]. Each new fact starts the unready time again, because the observer writes facts
+// only if they differ from the last ones.
 func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	now := Envoy{SeenAt: e.Time}
 	if err := json.Unmarshal(facts, &now.Pod); err != nil {
@@ -50,20 +50,20 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return Unready
 }
 
-// deleted reports whether EKCO deleted the pod and has observed nothing of Envoy since.
+// deleted reports whether EKCO deleted the pod and there are no newer facts.
 func deleted(t *fsm.Thing) bool {
 	last := t.Last[journal.ActionRestartEnvoy]
 	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
 }
 
-// Ended implements [fsm.Machine]. It does not keep a done restart if EKCO has already seen the next pod: the restart
-// says nothing about that one.
+// Ended implements [fsm.Machine]. It does not keep the end of a done restart if EKCO has already seen the next pod,
+// because the restart was not about that pod.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	return ended.Outcome != journal.OutcomeDone || err != nil || !t.Exists() || of(t).Pod.UID == asked.UID
 }
 
-// Adopt adds the thing of an adopted action. A live read gets the missing facts of the pod.
+// Adopt implements [fsm.Adopter]. The thing has no facts yet. The action reads them from the cluster.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject.Kind != Kind || subject.Name == "" {
 		return false
@@ -72,20 +72,21 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Ages visits since when a pod is unready.
+// Ages visits the time since which the pod is unready.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
 
-// Needs adds since when a pod is unready.
+// Needs adds the event that reported the unready pod.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	if t.Exists() {
 		needs.Since(t.FactsSeq)
 	}
 }
 
-// node is the name of the machine of nodes. This package knows only what [lost] asks of their data.
+// node is the name of the machine of nodes. This package does not import it, and only calls a method of its data; see
+// [lost].
 const node = "node"
 
-// lost reports whether the node is unreachable or unknown.
+// lost reports whether EKCO knows no node with this name that is reachable.
 func lost(w *fsm.World, name string) bool {
 	for _, key := range w.Named(node, name) {
 		t := w.Things[key]

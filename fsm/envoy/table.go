@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Table returns the machine of Envoy on a node.
+// Table returns the states and transitions of Envoy on a node.
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "Envoy",
@@ -21,11 +21,11 @@ func Table() fsm.Table {
 			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: fsm.Tells("its node is lost, so what EKCO knows about the pod is outdated")},
 			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: fsm.Tells("its node answers again; the pod's unready time counts from now on")},
 			{Event: "stopped", From: fsm.Names(Restarting), To: string(Unready), When: "the action ended and the pod stays as it was: dry run, cancelled, abandoned", Tells: fsm.Tells("the action ended and left the pod as it was")},
-			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: tellUnready},
+			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: reportUnready},
 		},
 	}
 }
 
-func tellUnready(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnready(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: fmt.Sprintf("pod %s is unready", of(t).Pod), Cause: t.FactsSeq}
 }

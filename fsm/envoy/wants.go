@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Wants wants a pod replaced that has been unready for long enough. A thing whose new state Unready is not recorded yet
-// waits for the next decision.
+// Wants implements [fsm.Machine]. It wants a restart of a pod that has been unready for long enough. If the thing is
+// not yet in state Unready, it wants nothing until that state is recorded.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	e, p := of(t), policyOf(w.Policy)
 	if !p.Restart || t.State != Unready || !t.Exists() || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
@@ -20,8 +20,9 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}})
 }
 
-// due counts from when EKCO saw the pod unready, and only while it could see the pod: a pod's own times are by another
-// clock, and stop on a lost node.
+// due returns when EKCO may replace the pod. It counts from when EKCO saw that the pod is unready, or from the begin of
+// the present state if that is later. It does not use the pod's own times, because they are by another clock and are
+// not updated while the node is lost.
 func due(t *fsm.Thing, p Policy) time.Time {
 	from := of(t).SeenAt
 	if t.Since.After(from) {
@@ -30,8 +31,8 @@ func due(t *fsm.Thing, p Policy) time.Time {
 	return from.Add(p.After)
 }
 
-// mayActAgain reports whether there is a reason for another action: something new was observed since the last one, or
-// that one did nothing and no person stopped it. A dry run is not repeated as a dry run.
+// mayActAgain reports whether EKCO may request another action: there are new facts since the last action, or the last
+// one was abandoned or superseded. A dry run is not repeated by a dry run.
 func mayActAgain(t *fsm.Thing, w *fsm.World) bool {
 	last := t.Last[journal.ActionRestartEnvoy]
 	if last == nil || t.FactsSeq > last.Seq {
@@ -55,8 +56,8 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete does not end an action that has begun: its own effect is no reason to stop it. It ends a stalled one once
-// its pod has changed. The pod of an adopted action may not be known yet.
+// Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it,
+// unless it has stalled and its pod has changed. An adopted action is not obsolete while there are no facts.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	switch {
@@ -70,7 +71,8 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Disputed implements [fsm.Machine]: no program makes the pods unready on purpose.
+// Disputed implements [fsm.Machine]. It does not blame another program, because no program makes the pods unready on
+// purpose.
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	pod := of(t).Pod
 	return fmt.Sprintf("Envoy on %s becomes unready again each time EKCO replaces its pod", pod.Node),

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for Envoy and the actions about its pods.
+// Words has the entries of the message catalog for Envoy and the actions about its pods.
 var Words = words.Component{
 	Name:    Machine,
 	Actions: []words.Action{{Kind: journal.ActionRestartEnvoy, Verb: "restart", Noun: "envoy"}},

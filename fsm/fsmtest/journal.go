@@ -1,5 +1,5 @@
-// Package fsmtest is for tests of machines: a journal in memory that folds its events and makes decisions, with a clock
-// that the test moves.
+// Package fsmtest has a journal in memory for tests of machines. It folds its events and makes decisions, and the test
+// moves its clock.
 package fsmtest
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Journal is a journal in memory. Its fields may be changed between calls.
+// Journal is a journal in memory. A test may change its fields between calls.
 type Journal struct {
 	T *testing.T
 	S *fsm.State
 	P fsm.Policy
-	// Now is the time of the next events.
+	// Now is the time of the next events and decisions.
 	Now time.Time
-	// Events are the whole journal.
+	// Events are all events of the journal.
 	Events []journal.Event
 }
 
@@ -31,7 +31,7 @@ func New(t *testing.T, policy fsm.Policy, capabilities ...fsm.Capability) *Journ
 	return j
 }
 
-// Write writes drafts and folds them. A problem fails the test.
+// Write appends the drafts as events and folds them. A problem in the state fails the test.
 func (j *Journal) Write(drafts ...journal.Draft) {
 	j.T.Helper()
 	for _, draft := range drafts {
@@ -51,8 +51,8 @@ func (j *Journal) Write(drafts ...journal.Draft) {
 	}
 }
 
-// Retained folds the events that retention would keep for state s, as an EKCO with another fold does. It also keeps the
-// last event and an operator's last event, which are too young to drop.
+// Retained returns the state that an EKCO without the snapshot gets from the events that retention would keep for state
+// s. It also keeps the last event and an operator's last event, because retention does not move out such young events.
 func Retained(events []journal.Event, s *fsm.State, capabilities ...fsm.Capability) *fsm.State {
 	needs, kept := s.Needs(), fsm.NewState(capabilities...)
 	for _, e := range events {
@@ -63,10 +63,10 @@ func Retained(events []journal.Event, s *fsm.State, capabilities ...fsm.Capabili
 	return kept
 }
 
-// Pass moves the clock.
+// Pass moves the clock forward.
 func (j *Journal) Pass(d time.Duration) { j.Now = j.Now.Add(d) }
 
-// Decide decides once and writes the events.
+// Decide calls [fsm.Decide] once and writes the events.
 func (j *Journal) Decide() fsm.Decisions {
 	j.T.Helper()
 	decisions := fsm.Decide(j.S, j.P, j.Now)
@@ -74,7 +74,7 @@ func (j *Journal) Decide() fsm.Decisions {
 	return decisions
 }
 
-// Observe writes facts of a machine's thing.
+// Observe writes a thing.observed with facts about a thing.
 func (j *Journal) Observe(machine string, of journal.Subject, facts any) {
 	j.T.Helper()
 	j.Write(journal.Draft{
@@ -83,7 +83,7 @@ func (j *Journal) Observe(machine string, of journal.Subject, facts any) {
 	})
 }
 
-// Gone writes that the thing no longer exists.
+// Gone writes a thing.gone about a thing.
 func (j *Journal) Gone(machine string, of journal.Subject, reason string) {
 	j.T.Helper()
 	j.Write(journal.Draft{
@@ -92,7 +92,7 @@ func (j *Journal) Gone(machine string, of journal.Subject, reason string) {
 	})
 }
 
-// Open returns the only open action about the subject, or nil.
+// Open returns the open action about the subject, or nil. It fails the test if there are several.
 func (j *Journal) Open(of journal.Subject) *journal.ActionRecord {
 	j.T.Helper()
 	var found *journal.ActionRecord
@@ -107,7 +107,7 @@ func (j *Journal) Open(of journal.Subject) *journal.ActionRecord {
 	return found
 }
 
-// Play plans an open action with one step, which is done with these outputs.
+// Play writes a plan with one step for an open action, and that the step is done with these outputs.
 func (j *Journal) Play(rec *journal.ActionRecord, step string, outputs any) {
 	j.T.Helper()
 	j.PlayAll(rec, Played{step, outputs})
@@ -119,7 +119,7 @@ type Played struct {
 	Outputs any
 }
 
-// PlayAll plans an open action with these steps, which are done one after the other.
+// PlayAll writes a plan with these steps for an open action, and that the steps are done one after the other.
 func (j *Journal) PlayAll(rec *journal.ActionRecord, steps ...Played) {
 	j.T.Helper()
 	var plan journal.Plan
@@ -133,7 +133,7 @@ func (j *Journal) PlayAll(rec *journal.ActionRecord, steps ...Played) {
 	}
 }
 
-// End ends an open action.
+// End writes that an open action ended.
 func (j *Journal) End(rec *journal.ActionRecord, outcome journal.Outcome) {
 	j.T.Helper()
 	j.Write(journal.Draft{
@@ -142,7 +142,7 @@ func (j *Journal) End(rec *journal.ActionRecord, outcome journal.Outcome) {
 	})
 }
 
-// JSON encodes a value.
+// JSON returns the value as JSON, or fails the test.
 func (j *Journal) JSON(value any) json.RawMessage {
 	j.T.Helper()
 	encoded, err := json.Marshal(value)

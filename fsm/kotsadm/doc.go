@@ -1,3 +1,3 @@
-// Package kotsadm is the machine of kotsadm's database, rqlite: it has three replicas
-// once three nodes are ready, and is never scaled back to one.
+// Package kotsadm is the machine for kotsadm's database, rqlite. EKCO scales it to three replicas once three nodes are
+// ready, and never scales it back to one.
 package kotsadm

@@ -18,9 +18,9 @@ const (
 	Removed journal.State = "Removed"
 )
 
-// Policy is what the configuration says of the database.
+// Policy is the part of the configuration that decisions about the database depend on.
 type Policy struct {
-	// Enabled is enable_ha_kotsadm.
+	// Enabled is the setting enable_ha_kotsadm.
 	Enabled bool
 }
 
@@ -29,7 +29,7 @@ func enabled(policy any) bool {
 	return p.Enabled
 }
 
-// Capability returns what EKCO can do about the database.
+// Capability returns the capability for the database.
 func Capability() fsm.Capability { return fsm.Capability{Machine: newMachine(), Kinds: kinds()} }
 
 func kinds() []fsm.ActionKind {
@@ -46,10 +46,10 @@ func kinds() []fsm.ActionKind {
 	}}
 }
 
-// database is what the machine keeps of it.
+// database is the machine's data about the database.
 type database struct {
 	fsm.Object[journal.KotsadmFacts]
-	// Changed is set if the last action made its change, whatever came of it then.
+	// Changed is set if the last action made its change, even if the action then failed.
 	Changed bool `json:"changed,omitempty"`
 }
 
@@ -70,16 +70,16 @@ func (m machine) Table() fsm.Table {
 		About:   "StatefulSet `default/kotsadm-rqlite`. The identity is its UID.",
 		Initial: string(Single), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "scale", From: fsm.Names(Single, HA), To: string(Scaling), When: "a scale-kotsadm action is open", Tells: fsm.Tells("it is given three replicas")},
-			{Event: "scaled", From: fsm.Names(Single, Scaling), To: string(HA), When: "its specification has three replicas", Tells: fsm.Tells("it is asked to have three replicas")},
-			{Event: "reset", From: fsm.Names(HA, Scaling), To: string(Single), When: "its specification has another number of replicas, or another number in -bootstrap-expect", Tells: fsm.Tells("it is not asked to have three replicas")},
+			{Event: "scale", From: fsm.Names(Single, HA), To: string(Scaling), When: "a scale-kotsadm action is open", Tells: fsm.Tells("EKCO scales it to three replicas")},
+			{Event: "scaled", From: fsm.Names(Single, Scaling), To: string(HA), When: "its specification has three replicas", Tells: fsm.Tells("its spec has three replicas")},
+			{Event: "reset", From: fsm.Names(HA, Scaling), To: string(Single), When: "its specification has another number of replicas, or another number in -bootstrap-expect", Tells: fsm.Tells("its spec has another number of replicas, or in -bootstrap-expect")},
 			{Event: "removed", From: fsm.Names(Single, Scaling, HA), To: string(Removed), When: "the StatefulSet is deleted, or enable_ha_kotsadm is off", Tells: m.TellsLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(Single), When: "the StatefulSet exists again, and enable_ha_kotsadm is on", Tells: fsm.Tells("it is back")},
 		},
 	}
 }
 
-// Ended keeps what the action set, also if it did not come to its end.
+// Ended implements [fsm.Machine]. It stores the facts after the action's change, even if the action then failed.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	of(t).Changed = of(t).Made(rec.Steps[journal.StepScaleKotsadm])
 	return true
@@ -107,14 +107,14 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !may {
 		return
 	}
-	shall := now
-	shall.Replicas = journal.KotsadmReplicas
-	if shall.Expect != "" {
-		shall.Expect = fmt.Sprint(journal.KotsadmReplicas)
+	wanted := now
+	wanted.Replicas = journal.KotsadmReplicas
+	if wanted.Expect != "" {
+		wanted.Expect = fmt.Sprint(journal.KotsadmReplicas)
 	}
 	want(fsm.Want{Kind: journal.ActionScaleKotsadm, Due: due, Rank: t.Since, Change: &journal.Change{
-		// A re-install of another version sets back the replicas once, and is no fight.
-		Key: "replicas of " + now.Image, Field: "the replicas of " + t.Kind + " " + t.Name, From: now.Size(), To: shall.Size(),
+		// The key has the image, because installing another version resets the replicas once, which is not a contest.
+		Key: "replicas of " + now.Image, Field: "the replicas of " + t.Kind + " " + t.Name, From: now.Size(), To: wanted.Size(),
 	}})
 }
 
@@ -124,7 +124,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 		ready, journal.KotsadmReplicas, of(t).Now().Size())}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if len(rec.Steps) == 0 && of(t).Now().Scaled() {
 		return fmt.Sprintf("it has %d replicas", journal.KotsadmReplicas)

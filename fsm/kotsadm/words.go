@@ -5,7 +5,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for the database, and for what is done to it.
+// Words has the entries of the message catalog for the database and the action that changes it.
 var Words = words.Component{
 	Name:        Machine,
 	Actions:     []words.Action{{Kind: journal.ActionScaleKotsadm, Verb: "scale", Noun: "database of kotsadm"}},
@@ -13,7 +13,7 @@ var Words = words.Component{
 	Rows: []words.Row{
 		words.Noted(journal.KotsadmDatabase.Kind, "kotsadm's database", "Kotsadm"),
 		words.Observed(journal.KotsadmDatabase.Kind, func(facts journal.KotsadmFacts) string {
-			return "is asked to have " + facts.Size() + " replicas"
+			return "specifies " + facts.Size() + " replicas"
 		}),
 		words.Gone(journal.KotsadmDatabase.Kind),
 	},

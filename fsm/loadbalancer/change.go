@@ -22,19 +22,19 @@ const (
 	Partly   journal.State = "Partly"
 )
 
-// kubeconfigs is the machine's state.
+// kubeconfigs is the machine's data about the kubeconfigs of all nodes.
 type kubeconfigs struct {
-	// Asked is the last request, Outcome its outcome, and Left says what it did not do.
+	// Asked is the input of the last action and Outcome is its outcome. Left says what the action did not do.
 	Asked   journal.KubeconfigsInput `json:"asked"`
 	Outcome journal.Outcome          `json:"outcome,omitempty"`
 	Left    string                   `json:"left,omitempty"`
-	// Wrote is the event that ended the last change that also wrote load balancers.
+	// Wrote is the event that ended the last change-load-balancer action that also wrote load balancers.
 	Wrote uint64 `json:"wrote,omitempty"`
 }
 
 func kubeconfigsOf(t *fsm.Thing) *kubeconfigs { return t.Data.(*kubeconfigs) }
 
-// ChangeCapability returns the capability that points all kubelets to another API server address.
+// ChangeCapability returns the capability that sets another API server address in the kubeconfigs of all nodes.
 func ChangeCapability() fsm.Capability {
 	return fsm.Capability{Machine: changer{}, Kinds: []fsm.ActionKind{{
 		Name: journal.ActionChangeLoadBalancer, Verb: "change-lb", Machine: ChangeMachine, Manual: true,
@@ -42,7 +42,7 @@ func ChangeCapability() fsm.Capability {
 	}}}
 }
 
-// ChangeWords has the words for its events.
+// ChangeWords has the entries of the message catalog for these changes.
 var ChangeWords = words.Component{
 	Name:    ChangeMachine,
 	Actions: []words.Action{{Kind: journal.ActionChangeLoadBalancer, Verb: "change", Noun: "kubeconfigs"}},
@@ -100,11 +100,11 @@ func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 
 // Table implements [fsm.Machine].
 func (changer) Table() fsm.Table {
-	told := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reportChange := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		k := kubeconfigsOf(t)
 		return fsm.Telling{Reason: strings.TrimSuffix("the requested address is "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
-	partly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reportPartly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		k := kubeconfigsOf(t)
 		if k.Asked.Server == "" {
 			return fsm.Telling{Cause: t.Newest()} // there was only a dry run
@@ -119,9 +119,9 @@ func (changer) Table() fsm.Table {
 			Advice: "repair what the reason names, then run the same command again: ekco change-load-balancer --server=SERVER, with --internal and --exclude as before",
 		}},
 		Transitions: []fsm.Transition{
-			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: told},
-			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: told},
-			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Tells: partly},
+			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: reportChange},
+			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: reportChange},
+			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Tells: reportPartly},
 		},
 	}
 }
@@ -136,7 +136,7 @@ func (changer) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return Partly
 }
 
-// Wants requests nothing: only a person requests a change.
+// Wants implements [fsm.Machine]. It wants nothing, because only a person requests a change.
 func (changer) Wants(*fsm.Thing, *fsm.World, func(fsm.Want)) {}
 
 // Request implements [fsm.Machine]. Asked sets the input.
@@ -144,8 +144,8 @@ func (changer) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.A
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// Admit implements [fsm.Admitter]. The first request creates the entry. A request for the same change joins the open
-// action.
+// Admit implements [fsm.Admitter]. The first request creates the thing. A request for the same change as an open action
+// joins that action. A request for another change is refused until the open action has ended.
 func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	input, err := readChange(request)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 	return fsm.AdmitPresent(s, p, now, request)
 }
 
-// admitFirst admits the first request, which creates the entry.
+// admitFirst answers the first request. Its events also create the thing.
 func (c changer) admitFirst(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	if s.Journal.SafeMode() {
 		return fsm.Admission{}, &fsm.RefusedError{Rule: fsm.RuleSafeMode, Reason: fsm.SafeModeReason(s)}
@@ -214,7 +214,7 @@ func (changer) Asked(_ *fsm.Thing, w *fsm.World, request fsm.Request, asked *jou
 	return nil
 }
 
-// nodeNamed reports whether there is a node of that name. If not, near suggests another name.
+// nodeNamed reports whether there is a node with this name. If not, near is a suggestion for the error message.
 func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	var names []string
 	for _, t := range w.Things {
@@ -226,16 +226,16 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	return fsm.DidYouMean(fsm.Near(name, slices.Values(names))), known
 }
 
-// describe describes a change.
+// describe returns a text for people about a change.
 func describe(input journal.KubeconfigsInput) string {
-	said := "points the kubelets to " + input.Server
+	text := "points the kubelets to " + input.Server
 	if input.Internal {
-		said += " with --internal"
+		text += " with --internal"
 	}
 	if len(input.Exclude) > 0 {
-		said += ", except on " + strings.Join(input.Exclude, ", ")
+		text += ", except on " + strings.Join(input.Exclude, ", ")
 	}
-	return said
+	return text
 }
 
 // Details implements [fsm.Machine].

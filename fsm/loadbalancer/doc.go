@@ -1,3 +1,3 @@
-// Package loadbalancer is the machine for the load balancer of each node. It compares what HAProxy was last verified
-// to run with, and what is wanted.
+// Package loadbalancer is the machine for the load balancer of each node. It compares the files with which HAProxy was
+// last verified to run with the wanted files, and requests updates.
 package loadbalancer

@@ -30,7 +30,7 @@ func TestALookThatEndsEarlyLeavesNothingProved(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookInterval)
+	w.Pass(checkInterval)
 	w.open()
 	w.ends("p1", journal.OutcomeCancelled)
 	w.state("p1", Behind)
@@ -45,7 +45,7 @@ func TestALookThatDoesNotBeginLeavesWhatIsProved(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookInterval)
+	w.Pass(checkInterval)
 	w.open()
 	w.End(w.Open(journal.LoadBalancer("p1")), journal.OutcomeCancelled)
 	if of(w.S.Things[fsm.Key(journal.LoadBalancer("p1"))]).Proved == nil {
@@ -76,8 +76,7 @@ func TestWhatIsGoneIsLeftAlone(t *testing.T) {
 	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1: EKCO no longer manages the load balancer: the node was deleted")
 }
 
-// TestANodeThatIsAwayIsNeitherRestartedNorLookedAt: what is asked for would end at once, and be asked for
-// again.
+// TestANodeThatIsAwayIsNeitherRestartedNorLookedAt: what is asked for would end at once, and be asked for again.
 func TestANodeThatIsAwayIsNeitherRestartedNorLookedAt(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
@@ -88,7 +87,7 @@ func TestANodeThatIsAwayIsNeitherRestartedNorLookedAt(t *testing.T) {
 	lines := w.settles()
 	w.set(func(p *Policy) { p.Image = image })
 	lines = append(lines, w.settles()...)
-	w.Pass(2 * lookInterval)
+	w.Pass(2 * checkInterval)
 	for _, line := range append(lines, w.open()...) {
 		if !strings.HasPrefix(line, "update p1 ") && !strings.HasPrefix(line, "restart p1 ") {
 			t.Errorf("asked for is %q", line)
@@ -133,15 +132,15 @@ func TestAPrimaryThatNeverHadAnAddressIsNone(t *testing.T) {
 func TestAStalledOneTakesNoPlaceAndMayGoOn(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
-	for i := range atOnce {
+	for i := range maxOpenUpdates {
 		w.see(fmt.Sprintf("w%d", i), true)
 	}
 	w.settles()
-	for i := range 3 * atOnce {
+	for i := range 3 * maxOpenUpdates {
 		w.see(fmt.Sprintf("w%d", 100+i), true)
 	}
 	open := w.open()
-	if len(open) != atOnce {
+	if len(open) != maxOpenUpdates {
 		t.Fatalf("%d are open", len(open))
 	}
 	stalled := w.records()[0]
@@ -149,12 +148,12 @@ func TestAStalledOneTakesNoPlaceAndMayGoOn(t *testing.T) {
 	stalled.Steps = map[string]journal.StepRecord{step: {Failures: 10}}
 	stalled.Stalled = &journal.ActionStalled{Step: step, Reason: "the disk is full"}
 	w.S.Changed(Machine)
-	if more := w.open(); len(more) != atOnce+1 {
+	if more := w.open(); len(more) != maxOpenUpdates+1 {
 		t.Fatalf("%d are open", len(more))
 	}
 	stalled.Stalled = nil
 	w.S.Changed(Machine)
-	if same := w.open(); len(same) != atOnce+1 {
+	if same := w.open(); len(same) != maxOpenUpdates+1 {
 		t.Errorf("%d are open", len(same))
 	}
 }
@@ -288,7 +287,7 @@ func TestAnAPIServerThatRefusedAnonymousRequestsIsRemembered(t *testing.T) {
 	w.see("p1", true)
 	w.settles()
 	w.status = 200 // as another API server answers
-	w.Pass(lookInterval)
+	w.Pass(checkInterval)
 	w.has["p1"] = image
 	w.settles()
 	w.set(func(p *Policy) { p.Image = "haproxy:2" })
@@ -302,7 +301,7 @@ func TestNothingIsRestartedWhileAnotherNodeIsChanged(t *testing.T) {
 	w := newWorld(t)
 	w.started["w10"] = w.Now
 	w.nodes(4)
-	w.Pass(2 * lookBackoff)
+	w.Pass(2 * checkBackoff)
 	w.started["w10"] = w.Now
 	w.see("w10", true)
 	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
@@ -318,7 +317,7 @@ func TestALookAtWhatIsVerifiedNeedsNoCheck(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookInterval)
+	w.Pass(checkInterval)
 	w.wants("update p1 10.0.0.1")
 	if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("p1")).Request); err != nil || input.CheckWith != "" {
 		t.Errorf("%v: %+v", err, input)

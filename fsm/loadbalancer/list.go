@@ -10,19 +10,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// list is the state of the ConfigMap that lists the nodes once their load balancers are up to date. Deleting the
-// ConfigMap requests that all load balancers are written again.
+// list is the machine's data about the ConfigMap that lists the nodes when all load balancers are up to date. An
+// administrator or installer deletes the ConfigMap to make EKCO write all load balancers again.
 type list struct {
 	Facts journal.LoadBalancerListFacts `json:"facts"`
-	// Tried is the checksum of the list that EKCO last tried to write.
+	// Tried is the checksum of the content that EKCO last tried to write.
 	Tried string `json:"tried,omitempty"`
-	// Since is the event after which all load balancers must be written again.
+	// Since is the event because of which all load balancers must be written again; zero for none.
 	Since uint64 `json:"since,omitempty"`
-	// Lost says why it no longer exists; "" if it does.
+	// Lost says why EKCO no longer manages the ConfigMap, or is "".
 	Lost string `json:"lost,omitempty"`
 }
 
-// listOf returns the list; nil for a load balancer and for another machine's thing.
+// listOf returns the data of the thing for the ConfigMap. It returns nil for a load balancer and for another machine's
+// thing.
 func listOf(t *fsm.Thing) *list {
 	if b, is := t.Data.(*balancer); is {
 		return b.List
@@ -30,7 +31,7 @@ func listOf(t *fsm.Thing) *list {
 	return nil
 }
 
-// KnownLists returns the facts of the ConfigMaps that exist according to the journal, by name.
+// KnownLists returns the facts about the ConfigMaps that exist according to the journal, by name.
 func KnownLists(s *fsm.State) map[string]journal.LoadBalancerListFacts {
 	known := map[string]journal.LoadBalancerListFacts{}
 	for _, t := range s.Things {
@@ -46,15 +47,15 @@ func member(name string, facts journal.LoadBalancerFacts) string {
 	return fmt.Sprintf("%s %t %s", name, facts.Primary, facts.Address)
 }
 
-// formatList returns the list in the format of earlier versions of EKCO. The entries are sorted as strings: "a-1"
-// comes before "a".
+// formatList returns the content of the ConfigMap in the format of earlier versions of EKCO: the entries, sorted as
+// strings.
 func formatList(members []string) string {
 	slices.Sort(members)
 	return strings.Join(members, ",")
 }
 
-// observed takes the facts of the ConfigMap. A ConfigMap that EKCO just wrote is no change. If it has a content that
-// EKCO did not write, another EKCO may have written all nodes before.
+// observed stores new facts about the ConfigMap. If another program deleted the ConfigMap or changed its content, all
+// load balancers must be written again: another EKCO may have written them in between.
 func (l *list) observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	var now journal.LoadBalancerListFacts
 	if err := json.Unmarshal(facts, &now); err != nil {
@@ -73,7 +74,7 @@ func (l *list) opened(rec *journal.ActionRecord) {
 	}
 }
 
-// ended takes the result of the action.
+// ended stores the facts after the action's write.
 func (l *list) ended(rec *journal.ActionRecord) {
 	var made journal.LoadBalancerListFacts
 	if outputs := rec.Steps[journal.StepNoteLoadBalancers].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &made) == nil {
@@ -81,15 +82,15 @@ func (l *list) ended(rec *journal.ActionRecord) {
 	}
 }
 
-// has reports whether the ConfigMap has this content.
+// has reports whether the ConfigMap exists and has this content.
 func (l *list) has(says string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
 }
 
-// wants requests to write the ConfigMap once the load balancers of all nodes that are ready and not paused are up to
-// date.
+// wants calls want with a write of the ConfigMap, if that is out of date and the load balancers of all nodes that are
+// ready and not paused are up to date.
 func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
-	if t != s.list || !s.settled(w) || l.has(s.says) {
+	if t != s.list || !s.settled(w) || l.has(s.wantedList) {
 		return
 	}
 	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)
@@ -97,14 +98,14 @@ func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionNoteLoadBalancers, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: "list", Field: "the content of ConfigMap " + t.Name, From: l.Facts.Sum, To: journal.SumOfLoadBalancers(s.says),
+		Key: "list", Field: "the content of ConfigMap " + t.Name, From: l.Facts.Sum, To: journal.SumOfLoadBalancers(s.wantedList),
 	}})
 }
 
 func (l *list) request(s *sum) journal.ActionRequested {
 	return journal.ActionRequested{
 		Reason: "the load balancers of all nodes that are ready and not paused are up to date",
-		Input:  journal.LoadBalancerListInput{UID: l.Facts.UID, List: s.says},
+		Input:  journal.LoadBalancerListInput{UID: l.Facts.UID, List: s.wantedList},
 	}
 }
 
@@ -121,7 +122,8 @@ func (l *list) obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// outdated says why the requested content is out of date, unless EKCO is writing it.
+// outdated returns why the requested content is out of date, or "". It returns "" while a step may be writing the
+// content.
 func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 	s := sumOf(w)
 	input, err := journal.InputOf[journal.LoadBalancerListInput](rec.Request)
@@ -130,7 +132,7 @@ func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 		return ""
 	case !s.settled(w):
 		return "the load balancer of a node is out of date"
-	case input.List != s.says:
+	case input.List != s.wantedList:
 		return "the nodes have changed"
 	}
 	return ""
@@ -146,5 +148,5 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if b.Proved.Image != "" {
 		runs = "with " + b.Proved.Image
 	}
-	return []string{fmt.Sprintf("forwards to %s, %s, last checked at %s", strings.Join(b.Proved.Input.Primaries, ", "), runs, fsm.Stamp(looked(t)))}
+	return []string{fmt.Sprintf("forwards to %s, %s, last checked at %s", strings.Join(b.Proved.Input.Primaries, ", "), runs, fsm.Stamp(lastCheckedAt(t)))}
 }

@@ -90,7 +90,7 @@ func TestListDoesNotWaitForAPausedNode(t *testing.T) {
 	w.ends("p1", journal.OutcomeDone)
 	w.notes("u-1", "p1 true 10.0.0.1,w1 false 10.0.0.1,w2 false 10.0.0.2", "u-1")
 	w.Write(journal.Draft{Type: journal.TypePauseCleared, Subject: journal.NodeSubject("w2", ""), Payload: journal.PauseCleared{}})
-	w.Pass(lookBackoff)
+	w.Pass(checkBackoff)
 	w.wants("update w2 10.0.0.1")
 }
 

@@ -22,68 +22,68 @@ const (
 	Removed  journal.State = "Removed"
 )
 
-// Policy has the settings, and what this version of EKCO writes.
+// Policy has the settings, and the versions of the files that this version of EKCO writes.
 type Policy struct {
-	// Enabled is enable_internal_load_balancer, Image internal_load_balancer_haproxy_image.
+	// Enabled is the setting enable_internal_load_balancer. Image is internal_load_balancer_haproxy_image.
 	Enabled bool
 	Image   string
-	// Version is the file version of the manifest, Layout identifies the format of the configuration.
+	// Version is the version of the manifest file. Layout identifies the format of the configuration file.
 	Version, Layout string
-	// TCPVersion is Version for API servers that refuse anonymous requests.
+	// TCPVersion is used instead of Version if API servers refuse anonymous requests.
 	TCPVersion string
 }
 
 func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Machine].(Policy)
-	return of
+	policy, _ := p.Of[Machine].(Policy)
+	return policy
 }
 
-// balancer is the state of a load balancer.
+// balancer is the machine's data about a load balancer, or about the ConfigMap.
 type balancer struct {
 	Facts journal.LoadBalancerFacts `json:"facts"`
-	// WasReady is set once the node was ready: HAProxy does not use its API server before.
+	// WasReady is set once the node was ready. HAProxy does not forward to an API server on the node before that.
 	WasReady bool `json:"was_ready,omitempty"`
-	// At is the address of its API server in HAProxy's configuration. It stays while the Node has no address.
+	// At is the address of the node's API server in HAProxy's configuration. It stays if the Node loses its address.
 	At string `json:"at,omitempty"`
-	// Former is the first of the addresses that were replaced; "" if HAProxy has that again.
+	// Former is the address that At had before it first changed; "" if At never changed, or has that address again.
 	Former string `json:"former,omitempty"`
-	// WasPrimary is set once the node was a primary.
+	// WasPrimary is set once the node was a primary, and stays set.
 	WasPrimary bool `json:"was_primary,omitempty"`
-	// RefusesAnonymous is set after an API server behind it has refused an anonymous request.
+	// RefusesAnonymous is set once an API server has refused an anonymous request through this load balancer.
 	RefusesAnonymous bool `json:"refuses_anonymous,omitempty"`
-	// Proved is the last verification of HAProxy.
-	Proved *proved `json:"proved,omitempty"`
-	// Asked is the event that requested the last action.
+	// Proved is the result of the last verification of HAProxy; nil if it is unknown with which files HAProxy runs.
+	Proved *verification `json:"proved,omitempty"`
+	// Asked is the event that requested the last action on the load balancer.
 	Asked uint64 `json:"asked,omitempty"`
 	// Tried is the input of the last action that ended, whatever its outcome.
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
 	// Runs is the image with which HAProxy was last seen running.
 	Runs string `json:"runs,omitempty"`
-	// ChangedAt is the end of the last action that changed it, or may have.
+	// ChangedAt is the end of the last action that changed the load balancer, or may have changed it.
 	ChangedAt time.Time `json:"changed_at,omitzero"`
-	// Worse is set if the node stopped being ready soon after a change of its load balancer, until it is ready
-	// and an action has verified its load balancer.
+	// Worse is set if the node stopped being ready soon after a change of its load balancer. It stays set until the
+	// node is ready and an action has verified the load balancer.
 	Worse bool `json:"worse,omitempty"`
-	// Lost says why EKCO no longer manages it; "" if it does.
+	// Lost says why EKCO no longer manages the load balancer, or is "".
 	Lost string `json:"lost,omitempty"`
-	// List is set for the ConfigMap, which uses no other field.
+	// List is set only for the thing of the ConfigMap, which uses no other field.
 	List *list `json:"list,omitempty"`
 }
 
-// proved is the result of an action that verified a load balancer.
-type proved struct {
+// verification is the result of an action that verified a load balancer.
+type verification struct {
 	Input journal.LoadBalancerInput `json:"input"`
-	// Image and Version are those of the manifest; Image is empty if there is none.
+	// Image and Version are the values in the manifest; Image is empty if there is no manifest.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Started is the start of the verified HAProxy; zero if none ran.
+	// Started is when the verified HAProxy was started; zero if HAProxy did not run.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is the event that requested the action, Seq the one that ended it.
+	// Asked is the event that requested the action. Seq is the event that ended it.
 	Asked uint64 `json:"asked,omitempty"`
 	Seq   uint64 `json:"seq,omitempty"`
 }
 
-// of returns the state of a load balancer; nil for the list and for another machine's thing.
+// of returns the data about a load balancer. It returns nil for the ConfigMap and for another machine's thing.
 func of(t *fsm.Thing) *balancer {
 	if b, is := t.Data.(*balancer); is && b.List == nil {
 		return b
@@ -99,7 +99,7 @@ func Capability() fsm.Capability {
 	}
 }
 
-// Known returns the facts of the load balancers that exist according to the journal, by name.
+// Known returns the facts about the load balancers that exist according to the journal, by name.
 func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
 	known := map[string]journal.LoadBalancerFacts{}
 	for _, t := range s.Things {
@@ -110,8 +110,8 @@ func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
 	return known
 }
 
-// Backends returns the addresses by which HAProxy reaches API servers, or did, the oldest first, by the names of
-// their nodes.
+// Backends returns the present and former addresses at which HAProxy reaches each API server, the oldest first, by the
+// name of the API server's node.
 func Backends(s *fsm.State) map[string][]string {
 	backends := map[string][]string{}
 	for _, t := range s.Things {
@@ -136,7 +136,7 @@ func (machine) New(t *fsm.Thing) any {
 	return &balancer{}
 }
 
-// Observed implements [fsm.Machine]. A verification does not count for another node of the same name.
+// Observed implements [fsm.Machine]. If another node has the name now, it forgets everything about the former node.
 func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	if l := listOf(t); l != nil {
 		return l.observed(t, e, facts)
@@ -161,8 +161,9 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// backendOf returns the address of a node's API server for HAProxy, given the present one or "". An address that
-// answers is not replaced. If it does not, it is replaced by the Node's, or else by a former one, that does.
+// backendOf returns the address at which HAProxy must reach a node's API server. at is the present one, or "". It keeps
+// at if an API server answers there or at no address. Otherwise it returns the Node's address or, if that does not
+// answer, another address that does.
 func backendOf(at string, now journal.LoadBalancerFacts) string {
 	switch {
 	case !now.Asked:
@@ -175,8 +176,8 @@ func backendOf(at string, now journal.LoadBalancerFacts) string {
 	return now.Answers[0]
 }
 
-// runs returns the image of the HAProxy on the node, as far as is known. Earlier versions of EKCO kept only
-// what they had verified.
+// runs returns the image of the HAProxy on the node, or "" if unknown. Earlier versions of EKCO did not set Runs, so it
+// also uses the last verification.
 func (b *balancer) runs() string {
 	if b.Runs == "" && b.Proved != nil {
 		return b.Proved.Image
@@ -184,11 +185,10 @@ func (b *balancer) runs() string {
 	return b.Runs
 }
 
-// answers reports whether its API server answers; true if it was not asked.
+// answers reports whether the node's API server answers at the address At, or EKCO did not ask it.
 func (b *balancer) answers() bool { return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At) }
 
-// Gone implements [fsm.Machine]. It drops the verification, since EKCO does not see what changes on the node after
-// that.
+// Gone implements [fsm.Machine]. It forgets the verification, because EKCO does not see later changes on the node.
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	if l := listOf(t); l != nil {
 		l.Lost = reason
@@ -197,7 +197,7 @@ func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	of(t).Lost, of(t).Proved, of(t).Worse = reason, nil, false
 }
 
-// Adopt implements [fsm.Adopter]. An observer soon reports the facts.
+// Adopt implements [fsm.Adopter]. The thing has no facts until an observer reports them.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject.Name == "" || subject.Kind != journal.KindLoadBalancer && subject.Kind != journal.KindLoadBalancerList {
 		return false
@@ -216,8 +216,8 @@ func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	of(t).Asked = s.Seq
 }
 
-// Ended implements [fsm.Machine]. An action that succeeded has verified the load balancer; any other may have
-// changed it.
+// Ended implements [fsm.Machine]. An action that is done has verified the load balancer. Any other action may have
+// changed it, so the last verification no longer counts.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	s.Changed(Machine)
 	if l := listOf(t); l != nil {
@@ -233,19 +233,19 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	b.RefusesAnonymous = b.RefusesAnonymous || refusesAnonymous(rec)
 	on, left := onNode(rec)
 	if ended.Outcome == journal.OutcomeCancelled && rec.Stalled != nil && b.Facts.Ready {
-		b.Worse = false // the reason of the rule offers "ekco cancel"
+		b.Worse = false // because the rule's reason advises "ekco cancel"
 	}
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
-		// A later attempt does not report what an earlier one wrote.
+		// If there were several attempts, the last one does not report what an earlier one wrote.
 		if on.Config || on.Manifest || rec.Steps[journal.StepWriteLoadBalancer+" "+t.Name].Attempts > 1 {
 			b.ChangedAt = s.Time
 		}
 		b.Worse = !b.Facts.Ready && (b.Worse || b.ChangedAt.Equal(s.Time))
 		b.Runs = on.Image
-		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
-	case begun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
+		b.Proved = &verification{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
+	case hasBegun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved, b.ChangedAt = nil, s.Time
 	}
 	return true
@@ -258,7 +258,7 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// onNode returns what the action's program reported about the node.
+// onNode returns the result of the program that the action ran on the node, and whether there is one.
 func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) {
 	step := rec.Steps[journal.StepWriteLoadBalancer+" "+rec.Subject.Name]
 	var outcome struct {
@@ -270,7 +270,7 @@ func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) 
 	return *outcome.Result, true
 }
 
-// started returns the start of the HAProxy that the action verified.
+// started returns when the HAProxy that the action verified was started, or zero.
 func started(rec *journal.ActionRecord) time.Time {
 	var runs journal.LoadBalancerRuns
 	if outputs := rec.Steps[journal.StepReloadLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &runs) != nil {
@@ -279,8 +279,7 @@ func started(rec *journal.ActionRecord) time.Time {
 	return runs.Started
 }
 
-// refusesAnonymous reports whether the action got its answer from an API server that refuses anonymous
-// requests.
+// refusesAnonymous reports whether the API server that answered the action's request refuses anonymous requests.
 func refusesAnonymous(rec *journal.ActionRecord) bool {
 	var reached journal.LoadBalancerReached
 	if outputs := rec.Steps[journal.StepReachLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &reached) != nil {
@@ -296,7 +295,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Removed
 	case len(w.Open(t)) > 0:
 		return Updating
-	case l != nil && l.has(s.says), l == nil && s.inStep(w, t):
+	case l != nil && l.has(s.wantedList), l == nil && s.inStep(w, t):
 		return InStep
 	}
 	return Behind
@@ -319,8 +318,9 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: wanted}, max(s.since, t.FactsSeq)
 }
 
-// Obsolete ends the action of a node that is not ready, so that it delays no other: EKCO changes the node when it is
-// back. If the action has begun, it may be why the node is not ready, and continues.
+// Obsolete implements [fsm.Machine]. An action on a node that is not ready is obsolete, so that it does not delay other
+// nodes. EKCO changes the node when it is ready again. But an action that has begun continues, because it may be the
+// reason why the node is not ready.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if l := listOf(t); l != nil {
 		return l.obsolete(t, rec)
@@ -333,19 +333,20 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return "EKCO no longer manages the load balancer: " + b.Lost
 	case b.Facts.NodeUID != input.NodeUID:
 		return "the node was replaced by another of its name"
-	case !b.Facts.Ready && !begun(t.Name, rec):
+	case !b.Facts.Ready && !hasBegun(t.Name, rec):
 		return "the node is not ready; EKCO updates its load balancer when it is"
 	}
 	return ""
 }
 
-// Outdated implements [fsm.Machine]: an action that has not begun, or has stalled, ends if its input is out of date.
+// Outdated implements [fsm.Machine]. An action that has not begun, or has stalled on a ready node, ends if its input is
+// out of date.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	if l := listOf(t); l != nil {
 		return l.outdated(rec, w)
 	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
-	if err != nil || t.FactsSeq == 0 || begun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
+	if err != nil || t.FactsSeq == 0 || hasBegun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
 		return ""
 	}
 	wanted := sumOf(w).wanted(w, t)
@@ -355,8 +356,8 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	return "it is out of date; want: " + primariesAre(wanted.Primaries) + ", image " + wanted.Image
 }
 
-// sameConfig reports whether HAProxy has the same configuration by both inputs: the same primaries, and the same way in
-// which EKCO writes the file.
+// sameConfig reports whether both inputs result in the same configuration file: they have the same primaries and
+// layout.
 func sameConfig(a, b journal.LoadBalancerInput) bool {
 	return slices.Equal(a.Primaries, b.Primaries) && a.Layout == b.Layout
 }

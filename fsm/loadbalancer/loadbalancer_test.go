@@ -255,7 +255,7 @@ func TestOfManyNodesAFewAreOpenAtATimeAndEachHasItsTurn(t *testing.T) {
 	seen, ended := map[string]bool{}, 0
 	for rounds := 0; len(seen) < 100; rounds++ {
 		open := w.open()
-		if len(open) > atOnce || rounds > 100 {
+		if len(open) > maxOpenUpdates || rounds > 100 {
 			t.Fatalf("%d are open, %d were", len(open), len(seen))
 		}
 		for _, rec := range slices.Collect(maps.Values(w.S.Actions)) {

@@ -34,7 +34,7 @@ func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 		w.see(name, true)
 	}
 	w.settles()
-	if a, b := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))], w.S.Things[fsm.Key(journal.LoadBalancer("w2"))]; !lookedBefore(a, b) || lookedBefore(b, a) {
+	if a, b := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))], w.S.Things[fsm.Key(journal.LoadBalancer("w2"))]; !checkedBefore(a, b) || checkedBefore(b, a) {
 		t.Error("the order of two looks of the same time is not that of the names")
 	}
 	last := fsm.Stamp(w.Now)
@@ -139,7 +139,7 @@ func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testi
 	w.see("p1", true)
 	w.wants()
 	w.state("p1", Behind)
-	w.Pass(lookBackoff)
+	w.Pass(checkBackoff)
 	w.reasons("HAProxy no longer runs on the node", "p1")
 }
 
@@ -191,7 +191,7 @@ func TestSomebodyElseWhoChangesTheImageIsNotFought(t *testing.T) {
 	w.settles()
 	w.has["p1"] = "haproxy:mine" // as the files are found each time
 	for range 3 {
-		w.Pass(lookBackoff)
+		w.Pass(checkBackoff)
 		w.started["p1"] = w.Now
 		w.see("p1", true)
 		w.settles()
@@ -211,7 +211,7 @@ func TestWhatIsSaidOfWhatIsUndone(t *testing.T) {
 			"HAProxy on node p1 restarts or ends each time after EKCO has checked its files",
 			"check the log of pod haproxy-p1 in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg",
 		},
-		"image": {"another program keeps changing the image of HAProxy on node p1 from haproxy:1", "find out which program does"},
+		"image": {"another program keeps changing the image of HAProxy on node p1 from haproxy:1", "find out which program changes it"},
 	} {
 		what, advice := machine{}.Disputed(&fsm.Thing{Subject: journal.LoadBalancer("p1")}, &journal.Change{
 			Key: key, Field: "the image of HAProxy on node p1", From: "haproxy:mine", To: "haproxy:1",

@@ -9,33 +9,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleRollout keeps EKCO from changing further load balancers while a node is worse off after the change of
-// its load balancer.
+// RuleRollout stops the change of further load balancers while a node is in a worse state after the change of its load
+// balancer.
 const RuleRollout = "LoadBalancerRollout"
 
 // rollout is the progress of a change of all load balancers.
 type rollout struct {
 	of *fsm.World
-	// changing is the number of nodes that are being changed, primary is set if one of them is a primary.
+	// changing is the number of nodes that are being changed. primary is set if one of them is a primary.
 	changing int
 	primary  bool
-	// stopped says which node is worse off after the change of its load balancer, and why; "" for none.
+	// stopped says which node is in a worse state after the change of its load balancer and why, or is "".
 	stopped string
-	// verifying is set while a node that was lost is ready again, and its load balancer is not verified yet.
+	// verifying is set while a node that was lost after its change is ready again and its load balancer is not verified
+	// yet.
 	verifying bool
-	// next are the nodes of the next batch, look is the one that is checked next.
-	next map[*fsm.Thing]bool
-	look *fsm.Thing
+	// next are the load balancers to change in the next batch. nextCheck is the load balancer to check next.
+	next      map[*fsm.Thing]bool
+	nextCheck *fsm.Thing
 }
 
-// rolloutOf returns the rollout in a world. It is not computed with the sum, since open actions progress
-// without a change of any load balancer.
+// rolloutOf returns the rollout in a world. It is cached for one world only, and not as long as [sum], because the
+// progress of open actions changes it without a change of any load balancer's data.
 func rolloutOf(w *fsm.World) *rollout {
 	s := sumOf(w)
 	if s.rollout.of == w {
 		return &s.rollout
 	}
-	r := rollout{of: w, next: map[*fsm.Thing]bool{}, look: s.nextLook(w)}
+	r := rollout{of: w, next: map[*fsm.Thing]bool{}, nextCheck: s.nextCheck(w)}
 	stalled, open := 0, openOn(w)
 	for _, node := range slices.Sorted(maps.Keys(open)) {
 		rec := open[node]
@@ -74,18 +75,18 @@ func (r *rollout) stop(why string) {
 	}
 }
 
-// choose chooses the nodes of the next batch, which begins when no node is being changed. At the full batch
-// size, the next node begins as soon as one is done. At most one primary is changed at a time. While the
-// rollout is stopped, one node is chosen, so that its refusal shows in the status.
+// choose sets the nodes of the next batch. A batch begins when no node is being changed. At the full batch size, a node
+// begins as soon as another one is done. At most one primary is changed at a time. While the rollout is stopped, choose
+// chooses one node, so that the status shows the refusal.
 func (r *rollout) choose(w *fsm.World, s *sum) {
-	batch := fsm.RolloutBatch(s.trusted(), atOnce)
+	batch := fsm.RolloutBatch(s.trusted(), maxOpenUpdates)
 	places, primary := batch-r.changing, r.primary
 	switch {
 	case r.stopped != "":
 		places, primary = 1, false
 	case r.verifying, writesAll(w):
 		places = 0
-	case r.changing > 0 && batch < atOnce:
+	case r.changing > 0 && batch < maxOpenUpdates:
 		places = 0
 	}
 	for _, t := range s.waiting {
@@ -102,7 +103,7 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 	}
 }
 
-// writesAll reports whether an open change-load-balancer action writes the load balancers as well.
+// writesAll reports whether an open change-load-balancer action also writes the load balancers of all nodes.
 func writesAll(w *fsm.World) bool {
 	rec := w.OpenOf(fsm.Key(journal.Kubeconfigs), journal.ActionChangeLoadBalancer)
 	if rec == nil {
@@ -112,16 +113,17 @@ func writesAll(w *fsm.World) bool {
 	return err == nil && input.Internal
 }
 
-// maxStalled is the number of nodes with a stalled change, as for a full disk, at which no further node is changed.
+// maxStalled is the number of nodes with a stalled change at which the rollout stops. A single stalled change can have
+// a local cause, such as a full disk.
 const maxStalled = 2
 
-// begun reports whether the action may have changed something on the node.
-func begun(node string, rec *journal.ActionRecord) bool {
+// hasBegun reports whether the action may have changed something on the node.
+func hasBegun(node string, rec *journal.ActionRecord) bool {
 	_, is := rec.Steps[journal.StepWriteLoadBalancer+" "+node]
 	return is
 }
 
-// worse says why the node is worse off after an open action began to change its load balancer, or "".
+// worse returns why the node is in a worse state after an open action began to change its load balancer, or "".
 func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	write, broken := rec.Steps[journal.StepWriteLoadBalancer+" "+node], ""
 	switch {
@@ -132,7 +134,7 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	case rec.Stalled == nil:
 	case write.Done():
 		broken = "does not work after its change: " + rec.Stalled.Reason
-	case !begun(node, rec):
+	case !hasBegun(node, rec):
 		broken = "was not changed, since its check failed: " + rec.Stalled.Reason
 	case rec.Kind == journal.ActionRestartLoadBalancer:
 		broken = "could not be changed: " + rec.Stalled.Reason
@@ -140,5 +142,5 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	if broken != "" {
 		broken = "the load balancer of node " + node + " " + broken
 	}
-	return fsm.StoppedBy(rec, "node "+node, "repair or purge it", b.Facts.Ready || !begun(node, rec), broken)
+	return fsm.StoppedBy(rec, "node "+node, "repair or purge it", b.Facts.Ready || !hasBegun(node, rec), broken)
 }

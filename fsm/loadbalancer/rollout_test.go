@@ -268,8 +268,8 @@ func TestRolloutStopsAtTheFirstTrialThatWasTakenBack(t *testing.T) {
 	}
 }
 
-// TestATrialIsForNodesThatAreChangedOneByOne: it keeps the pod of its task. Those are the first three, primaries, and what
-// is in step.
+// TestATrialIsForNodesThatAreChangedOneByOne: it keeps the pod of its task. Those are the first three, primaries, and
+// what is in step.
 func TestATrialIsForNodesThatAreChangedOneByOne(t *testing.T) {
 	w := newWorld(t)
 	w.nodes(9)
@@ -295,7 +295,7 @@ func TestATrialIsForNodesThatAreChangedOneByOne(t *testing.T) {
 	if got, want := trials(), []string{"w10", "w11", "w12", "p1", "p2", "p3"}; !slices.Equal(got, want) {
 		t.Errorf("trials of a rollout are on %q, want %q", got, want)
 	}
-	w.Pass(lookInterval)
+	w.Pass(checkInterval)
 	if got, want := trials(), []string{"p1", "p2", "p3", "w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17", "w18"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("trials of the daily look are on %q, want %q", got, want)
 	}
@@ -575,7 +575,7 @@ func TestAPIServersThatRefuseAnonymousRequestsHaveAnotherProbe(t *testing.T) {
 		t.Errorf("the manifest has version %q", proved.Version)
 	}
 	w.status = 200 // another API server answers so, which is no reason to restart HAProxy
-	w.Pass(lookInterval)
+	w.Pass(checkInterval)
 	w.has["p1"] = image
 	w.settles()
 	w.state("p1", InStep)
@@ -643,12 +643,12 @@ func TestAHAProxyThatKeepsRestartingDelaysNoOtherNode(t *testing.T) {
 	w.see("p1", true)
 	w.settles()
 	for range 24 { // until its checks are contested
-		w.Pass(lookBackoff)
+		w.Pass(checkBackoff)
 		w.started["w10"] = w.Now
 		w.see("w10", true)
 		w.settles()
 	}
-	w.Pass(lookBackoff)
+	w.Pass(checkBackoff)
 	w.started["w10"], w.started["p1"] = w.Now, w.Now
 	w.see("w10", true)
 	w.see("p1", true)
@@ -663,7 +663,7 @@ func TestAHAProxyThatIsNotDueDelaysNoOtherNode(t *testing.T) {
 	w.see("w10", true)
 	w.see("p1", true)
 	w.settles()
-	w.Pass(lookBackoff)
+	w.Pass(checkBackoff)
 	w.started["w10"] = w.Now
 	w.see("w10", true)
 	w.settles()

@@ -9,35 +9,37 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sum is derived from all load balancers of a world.
+// sum has data that is computed from all load balancers. It is cached until one of them changes.
 type sum struct {
-	// primaries are the addresses to balance to, ordered by the names of their nodes. since is the
-	// last event with facts of one.
+	// primaries are the addresses to which load balancers must forward, sorted by the names of the nodes. since is the
+	// last event with facts about one of these nodes.
 	primaries []string
 	since     uint64
-	// overwritten is the event until which a change-load-balancer action may have written primaries
-	// that are out of date now; zero for none.
+	// overwritten is the end of the last change-load-balancer action that wrote load balancers, which may have written
+	// primaries that are out of date now; zero for none.
 	overwritten uint64
-	// waiting are the load balancers to update, in this order.
+	// waiting are the load balancers to update, in the order of the updates.
 	waiting []*fsm.Thing
-	// verified is the number of load balancers with the wanted configuration whose HAProxy has not restarted since.
-	// lost are those whose change may be why their nodes were lost, and which were not verified after that.
+	// verified is the number of load balancers that were verified with the wanted configuration and whose HAProxy has
+	// not restarted since. lost are the load balancers with balancer.Worse: their change may be why the node was lost.
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// looks are the load balancers in step, look is the one of them whose last check is the oldest; nil for none.
-	looks []*fsm.Thing
-	look  *fsm.Thing
-	// list is the ConfigMap, nil if none is known. says is its wanted content. behind are the load balancers of
-	// nodes that are ready, and which are not in step.
-	list   *fsm.Thing
-	says   string
-	behind []*fsm.Thing
+	// upToDate are the load balancers that are up to date. oldestCheck is the one whose last check is the oldest; nil
+	// for none.
+	upToDate    []*fsm.Thing
+	oldestCheck *fsm.Thing
+	// list is the thing of the ConfigMap; nil if EKCO knows none. wantedList is the wanted content of the ConfigMap.
+	// behind are the load balancers of ready nodes that are not up to date.
+	list       *fsm.Thing
+	wantedList string
+	behind     []*fsm.Thing
 }
 
-// atOnce is the maximum number of open updates. It exceeds the limit of pods, since some updates only wait for
-// HAProxy to reload. It is small, since open actions are mirrored.
-const atOnce = 32
+// maxOpenUpdates is the maximum number of open updates. It is greater than the maximum number of pods, because some
+// updates only wait until HAProxy has reloaded its files. It is not greater, because the mirror must have all open
+// actions.
+const maxOpenUpdates = 32
 
 func sumOf(w *fsm.World) *sum {
 	return w.Sum(Machine, func() any {
@@ -61,20 +63,20 @@ func sumOf(w *fsm.World) *sum {
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			b := of(all[name])
-			// A former primary stays while its API server answers and no primary's does.
+			// A former primary stays in the list while its API server answers and no primary's API server does.
 			at := b.backend(name, owners)
 			if at != "" && !listed[at] && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
 				s.primaries, s.since, listed[at] = append(s.primaries, at), max(s.since, all[name].FactsSeq), true
 			}
 			members = append(members, member(name, b.Facts))
 		}
-		s.says, s.overwritten = formatList(members), overwritten(w)
+		s.wantedList, s.overwritten = formatList(members), overwritten(w)
 		s.arrange(w, all)
 		return s
 	}).(*sum)
 }
 
-// ownersOf returns the names of the nodes by their present addresses.
+// ownersOf returns the name of the node that has each address now.
 func ownersOf(all map[string]*fsm.Thing) map[string]string {
 	owners := map[string]string{}
 	for name, t := range all {
@@ -85,8 +87,8 @@ func ownersOf(all map[string]*fsm.Thing) map[string]string {
 	return owners
 }
 
-// backend returns the address by which HAProxy reaches the API server of the node of that name, or "". It ignores a
-// former address that another node has now.
+// backend returns the address at which HAProxy reaches the API server of the node with this name, or "". It does not
+// return a former address of the node that another node has now.
 func (b *balancer) backend(name string, owners map[string]string) string {
 	if owner, is := owners[b.At]; !is || owner == name || b.At == b.Facts.Address {
 		return b.At
@@ -97,7 +99,7 @@ func (b *balancer) backend(name string, owners map[string]string) string {
 	return b.Facts.Address
 }
 
-// arrange collects the load balancers to update, and the one to check next.
+// arrange fills the lists of load balancers in sum.
 func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
 	for _, t := range all {
@@ -111,8 +113,8 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		switch {
 		case !b.Facts.Ready:
 		case open[t.Name] == nil && s.inStep(w, t):
-			if s.looks = append(s.looks, t); s.look == nil || lookedBefore(t, s.look) {
-				s.look = t
+			if s.upToDate = append(s.upToDate, t); s.oldestCheck == nil || checkedBefore(t, s.oldestCheck) {
+				s.oldestCheck = t
 			}
 			continue
 		case open[t.Name] == nil && s.mustWrite(w, t):
@@ -127,13 +129,14 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	})
 }
 
-// settled reports whether all load balancers are in step, except on nodes that are not ready or that a person paused.
+// settled reports whether all load balancers are up to date, except on nodes that are not ready or paused.
 func (s *sum) settled(w *fsm.World) bool {
 	return len(s.primaries) > 0 && !slices.ContainsFunc(s.behind, func(t *fsm.Thing) bool { return !isPaused(w, t) })
 }
 
-// trusted is the number of verified load balancers, or 0 while a node is lost: if a person pauses that one, each further
-// node is changed alone, with a check and a trial.
+// trusted returns the number of verified load balancers, which determines the size of the next batch. It returns 0
+// while a node is lost after its change. If a person pauses that node, the rollout continues one by one, with a check
+// and a trial.
 func (s *sum) trusted() int {
 	if len(s.lost) > 0 {
 		return 0
@@ -141,7 +144,7 @@ func (s *sum) trusted() int {
 	return s.verified
 }
 
-// comparePrimaries puts nodes that are no primaries first.
+// comparePrimaries sorts primaries after all other nodes.
 func comparePrimaries(a, b *fsm.Thing) int {
 	switch isA, isB := of(a).Facts.Primary, of(b).Facts.Primary; {
 	case isA == isB:
@@ -152,25 +155,25 @@ func comparePrimaries(a, b *fsm.Thing) int {
 	return -1
 }
 
-// nextLook returns the load balancer that is checked next, nil for none. One that a person paused delays no other.
-func (s *sum) nextLook(w *fsm.World) (next *fsm.Thing) {
-	if s.look == nil || !isPaused(w, s.look) {
-		return s.look
+// nextCheck returns the load balancer to check next, or nil. It skips load balancers on paused nodes.
+func (s *sum) nextCheck(w *fsm.World) (next *fsm.Thing) {
+	if s.oldestCheck == nil || !isPaused(w, s.oldestCheck) {
+		return s.oldestCheck
 	}
-	for _, t := range s.looks {
-		if !isPaused(w, t) && (next == nil || lookedBefore(t, next)) {
+	for _, t := range s.upToDate {
+		if !isPaused(w, t) && (next == nil || checkedBefore(t, next)) {
 			next = t
 		}
 	}
 	return next
 }
 
-// lookedBefore reports whether the last check of a was before that of b.
-func lookedBefore(a, b *fsm.Thing) bool {
-	return cmp.Or(looked(a).Compare(looked(b)), cmp.Compare(a.Name, b.Name)) < 0
+// checkedBefore reports whether the last check of a was before the last check of b.
+func checkedBefore(a, b *fsm.Thing) bool {
+	return cmp.Or(lastCheckedAt(a).Compare(lastCheckedAt(b)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// openOn returns the open actions that change load balancers, by the names of their nodes.
+// openOn returns the open actions that change load balancers, by the name of the node.
 func openOn(w *fsm.World) map[string]*journal.ActionRecord {
 	open := map[string]*journal.ActionRecord{}
 	for _, rec := range w.Actions {
@@ -181,7 +184,7 @@ func openOn(w *fsm.World) map[string]*journal.ActionRecord {
 	return open
 }
 
-// tried returns the event that ended the last update.
+// tried returns the event that ended the last update of the load balancer, or 0.
 func tried(t *fsm.Thing) uint64 {
 	if last := t.Last[journal.ActionUpdateLoadBalancer]; last != nil {
 		return last.Seq
@@ -189,7 +192,7 @@ func tried(t *fsm.Thing) uint64 {
 	return 0
 }
 
-// wanted returns the wanted load balancer of a node.
+// wanted returns the wanted state of a node's load balancer.
 func (s *sum) wanted(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	p, b := policyOf(w.Policy), of(t)
 	return journal.LoadBalancerInput{
@@ -197,10 +200,11 @@ func (s *sum) wanted(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	}
 }
 
-// rewriteAfter returns the last event after which all load balancers must be written again; zero for none.
+// rewriteAfter returns the last event because of which all load balancers must be written again; zero for none.
 func (s *sum) rewriteAfter() uint64 { return max(s.listChanged(), s.overwritten) }
 
-// listChanged returns the last such event of the ConfigMap; zero for none.
+// listChanged returns the last change of the ConfigMap because of which all load balancers must be written again; zero
+// for none.
 func (s *sum) listChanged() uint64 {
 	if s.list == nil {
 		return 0
@@ -208,8 +212,8 @@ func (s *sum) listChanged() uint64 {
 	return listOf(s.list).Since
 }
 
-// overwritten returns the event that ended the last change-load-balancer action that wrote load
-// balancers, with the primaries at the time of its request; zero for none.
+// overwritten returns the event that ended the last change-load-balancer action that wrote load balancers, or zero.
+// That action writes the primaries at the time of its request.
 func overwritten(w *fsm.World) uint64 {
 	t := w.Things[fsm.Key(journal.Kubeconfigs)]
 	if t == nil || t.Machine() != ChangeMachine {
@@ -218,31 +222,32 @@ func overwritten(w *fsm.World) uint64 {
 	return kubeconfigsOf(t).Wrote
 }
 
-// serves reports whether HAProxy was verified to balance to the wanted primaries, after the last
-// event that requires a rewrite.
+// serves reports whether an action has verified that HAProxy forwards to the wanted primaries. The action must have
+// been requested after the last event because of which load balancers must be written again.
 func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
 	return proved != nil && sameConfig(proved.Input, s.wanted(w, t)) && proved.Asked >= s.rewriteAfter()
 }
 
-// mustWrite reports whether the configuration must be written: HAProxy does not serve as wanted, or it restarted,
-// and another program may have changed the file. If the manifest must change too, that restarts HAProxy and verifies
-// both.
+// mustWrite reports whether the configuration must be written again: it is not verified to be as wanted, or HAProxy has
+// restarted, because another program may have changed the file then. After a restart it returns false if the manifest
+// must change too, because the action for that also verifies the configuration.
 func (s *sum) mustWrite(w *fsm.World, t *fsm.Thing) bool {
 	return !s.serves(w, t) || restarted(t) && of(t).manifest(policyOf(w.Policy))
 }
 
-// inStep reports whether the load balancer was verified as wanted, and HAProxy has not restarted since.
+// inStep reports whether the load balancer is up to date: it was verified as wanted, and HAProxy has not restarted
+// since.
 func (s *sum) inStep(w *fsm.World, t *fsm.Thing) bool {
 	return s.serves(w, t) && of(t).manifest(policyOf(w.Policy)) && !restarted(t) && !of(t).Worse
 }
 
-// manifest reports whether HAProxy was verified to run with the wanted manifest.
+// manifest reports whether an action has verified that HAProxy runs with the wanted manifest.
 func (b *balancer) manifest(p Policy) bool {
 	return b.Proved.Image == p.Image && (b.Proved.Version == b.version(p) || b.Proved.Version == p.TCPVersion)
 }
 
-// version is the wanted file version of the manifest.
+// version returns the wanted version of the manifest file.
 func (b *balancer) version(p Policy) string {
 	if b.RefusesAnonymous {
 		return p.TCPVersion
@@ -250,9 +255,9 @@ func (b *balancer) version(p Policy) string {
 	return p.Version
 }
 
-// restarted reports whether HAProxy restarted or ended after it was verified: its files may have
-// changed. Older facts count only if their start is later. A newer start may seem earlier, if a clock
-// was set back.
+// restarted reports whether HAProxy was restarted or ended after it was verified. Its files may have changed then.
+// Facts from before the end of the verification count only if their start is later. For newer facts any other start
+// counts, because a start can seem earlier if a clock was set back.
 func restarted(t *fsm.Thing) bool {
 	b := of(t)
 	if b.Proved == nil || b.Proved.Started.IsZero() {

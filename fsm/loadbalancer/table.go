@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Off is the reason why EKCO does nothing if load balancers are switched off.
+// Off is the reason why EKCO does nothing if the setting enable_internal_load_balancer is off.
 const Off = "enable_internal_load_balancer is off; the files on the node stay as they are"
 
 func kinds() []fsm.ActionKind {
@@ -45,36 +45,36 @@ func (machine) Table() fsm.Table {
 		Initial: string(Behind), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: fsm.Tells("EKCO updates or checks it")},
-			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Tells: toldReached},
-			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Tells: toldBehind},
-			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: toldLost},
+			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Tells: reportReached},
+			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Tells: reportBehind},
+			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: reportLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: fsm.Tells("the node exists again")},
 		},
 	}
 }
 
-func toldReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
+func reportReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
 		return fsm.Tells("it lists the present nodes")(t, at, now)
 	}
 	return fsm.Tells("HAProxy runs with the wanted files")(t, at, now)
 }
 
-func toldBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
+func reportBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
 		return fsm.Tells("it does not list the present nodes")(t, at, now)
 	}
 	return fsm.Tells("HAProxy was not verified to run with the wanted files")(t, at, now)
 }
 
-func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	if l := listOf(t); l != nil {
 		return fsm.Telling{Reason: l.Lost, Cause: t.Newest()}
 	}
 	return fsm.Telling{Reason: of(t).Lost, Cause: t.Newest()}
 }
 
-// reason says why EKCO requests an action.
+// reason returns why EKCO requests an action on the load balancer.
 func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
 	b, wanted, p := of(t), s.wanted(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
@@ -91,7 +91,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case proved.Asked < s.overwritten:
 		return "change-load-balancer wrote it, with the primaries at the time of its request; " + primariesAre(wanted.Primaries)
 	case proved.Asked < s.rewriteAfter():
-		return fmt.Sprintf("another program deleted or changed ConfigMap %s: "+writtenAgain, s.list.Name)
+		return fmt.Sprintf("another program deleted or changed ConfigMap %s: "+rewriteReason, s.list.Name)
 	case b.Worse:
 		return "the node was lost soon after its load balancer was changed, and is ready again: EKCO verifies it"
 	case restarted(t) && b.Facts.Started.IsZero():
@@ -99,10 +99,10 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case restarted(t):
 		return "HAProxy was restarted on the node at " + fsm.Stamp(b.Facts.Started)
 	}
-	return "daily check; the last one was at " + fsm.Stamp(looked(t))
+	return "daily check; the last one was at " + fsm.Stamp(lastCheckedAt(t))
 }
 
-// maxNamed is how many primaries are named in a sentence.
+// maxNamed is how many primaries a sentence names at most.
 const maxNamed = 8
 
 func primariesAre(primaries []string) string {

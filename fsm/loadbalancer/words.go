@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words has the words for load balancers and their actions.
+// Words has the entries of the message catalog for load balancers and their actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -21,20 +21,20 @@ var Words = words.Component{
 	Rows: append(rows(journal.KindLoadBalancer, seen), rows(journal.KindLoadBalancerList, seenList)...),
 }
 
-// writtenAgain ends the reason to write all load balancers again.
-const writtenAgain = "everything is written again"
+// rewriteReason is the end of the reason with which EKCO writes all load balancers again.
+const rewriteReason = "everything is written again"
 
-// primariesIn returns the rollout target of an update; "" for an action that only checks a node. The reason tells
-// them apart, in journals of earlier versions too.
+// primariesIn returns the rollout target of an update, or "" for an action that only checks a load balancer. It
+// distinguishes them by the reason, because events of earlier versions have no other difference.
 func primariesIn(p *journal.ActionRequested) string {
 	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
-	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, writtenAgain)) {
+	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, rewriteReason)) {
 		return target
 	}
 	return ""
 }
 
-// imageIn returns the rollout target of a restart.
+// imageIn returns the rollout target of a restart, or "".
 func imageIn(p *journal.ActionRequested) string {
 	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
 	if err != nil || input.Image == "" {

@@ -5,10 +5,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// kinds returns the kinds of action that are about MinIO.
+// kinds returns the kinds of action about MinIO, without the migration.
 func kinds() []fsm.ActionKind {
 	repair := kind(journal.ActionRepairMinio, "repair-minio")
-	repair.InSafeMode = true // clients have no MinIO until then
+	repair.InSafeMode = true // because clients cannot use MinIO until the repair
 	return []fsm.ActionKind{
 		kind(journal.ActionScaleMinio, "scale-minio"),
 		repair,

@@ -10,10 +10,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Capability returns what EKCO can do about MinIO.
+// Capability returns the capability for MinIO, without the migration.
 func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
 
-// WithMigration is [Capability] with the migration of standalone MinIO, which [Policy.Migrates] must also allow.
+// WithMigration returns [Capability] with the migration of standalone MinIO. [Policy.Migrates] must also allow the
+// migration.
 func WithMigration() fsm.Capability {
 	with := Capability()
 	with.Kinds = append(with.Kinds, kind(journal.ActionMigrateMinio, "migrate-minio"))
@@ -38,20 +39,20 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 		return fmt.Errorf("read the facts of %s: %w", t.Name, err)
 	}
 	of(t).MinioFacts = now
-	of(t).served(e.Seq)
+	of(t).updateSwitched(e.Seq)
 	of(t).updateLacking(e)
 	return nil
 }
 
-// Ages visits since when replicas have no volume.
+// Ages visits the times since which replicas have no volume.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	for i := range of(t).Lacking {
 		visit(&of(t).Lacking[i].Since)
 	}
 }
 
-// Past visits the time until which EKCO copied. EKCO compares it with the clock of MinIO, so it follows the correction
-// of a clock that was ahead, but not a clock that becomes wrong.
+// Past visits the time until which EKCO copied data. EKCO compares this time with times by MinIO's clock. So Past lets
+// the time only become earlier, when a clock that was ahead is corrected, and never later.
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
 	m := of(t)
 	before := m.Ours
@@ -60,7 +61,7 @@ func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// Needs adds the events from which a replay builds the same state.
+// Needs implements [fsm.Machine].
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	of(t).needs(needs)
 	for _, lacking := range of(t).Lacking {
@@ -68,26 +69,26 @@ func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	}
 }
 
-// changing are the steps that make the change, by kind of action.
-var changing = map[journal.ActionKind]string{
+// changeSteps has the step that makes the change, by kind of action.
+var changeSteps = map[journal.ActionKind]string{
 	journal.ActionScaleMinio:  journal.StepScaleMinio,
 	journal.ActionRepairMinio: journal.StepPointMinio,
 	journal.ActionMoveMinio:   journal.StepDeleteMinioPod,
-	// What remains is the claim, which the next action looks for again.
+	// The next action deletes the claim if this action did not.
 	journal.ActionMigrateMinio: journal.StepDeleteMinioDeployment,
 }
 
-// Ended keeps what the action set, also if it did not finish.
+// Ended implements [fsm.Machine]. It stores the result of the action's change, even if the action then failed.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
-	m, step := of(t), rec.Steps[changing[rec.Kind]]
+	m, step := of(t), rec.Steps[changeSteps[rec.Kind]]
 	if m.Made == nil {
 		m.Made = map[journal.ActionKind]bool{}
 	}
 	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // a dry run reports its steps as done, too
 	if rec.Kind == journal.ActionMigrateMinio && !rec.Request.DryRun {
-		m.migrated(rec, left{rec.ID, t.FactsSeq})
+		m.storeMigration(rec, endedAction{rec.ID, t.FactsSeq})
 		if s.Clock.Wrong() || rec.RequestedAt.Before(s.Clock.JumpedAt) {
-			m.notOurs() // the time of its copies is not known by the clock of MinIO
+			m.clearOurs() // EKCO does not know the time of the copies by MinIO's clock
 		}
 	}
 	if rec.Kind != journal.ActionScaleMinio {
@@ -100,7 +101,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
-// Adopt adds the entity of an adopted action, of which nothing else is known yet.
+// Adopt implements [fsm.Adopter]. The thing has no facts until an observer reports them.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject.Kind != journal.MinioKind || subject.UID == "" {
 		return false
@@ -117,13 +118,13 @@ func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State 
 		return at
 	case of(t).Service == journal.MinioServiceHA:
 		return HA
-	case underWay(t, w):
+	case hasBegunMigration(t, w):
 		return Migrating
 	}
 	return Single
 }
 
-// Wants wants nothing while the installer works on MinIO.
+// Wants implements [fsm.Machine]. It wants nothing while kURL's installer works on MinIO.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !t.Exists() || off(w.PolicyOf(Machine)) != "" || of(t).Service == journal.MinioServiceInstaller {
 		return
@@ -131,12 +132,12 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	wantScale(t, w, want)
 	if migrating(t, w) {
 		if replacing(t, w) != "" || w.Journal.SafeMode() {
-			wantRepair(t, w, want) // it waits for that, or for a person, who may take long
+			wantRepair(t, w, want) // the migration waits for the repair, or for a person
 		}
 		if m := of(t); m.Service == journal.MinioServiceHA && !m.Complete() {
-			wantMove(t, w, want) // it waits for all replicas
+			wantMove(t, w, want) // the migration waits until all replicas run
 		}
-		return // only the migration may point the Service elsewhere, and nothing else may be moved
+		return // while a migration is open, no other action may change the Service or move a replica
 	}
 	wantRepair(t, w, want)
 	wantMove(t, w, want)
@@ -155,7 +156,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return requestScale(t, w), t.FactsSeq
 }
 
-// Obsolete never stops an action that has begun: its own effect is no reason to stop it.
+// Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	switch {
 	case len(rec.Steps) > 0 || !t.Exists():
@@ -176,8 +177,8 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
-	if strings.HasPrefix(change.Key, placeOf) {
+	if strings.HasPrefix(change.Key, placeKeyPrefix) {
 		return disputedMove(t, change)
 	}
-	return fmt.Sprintf("another program keeps changing %s back to %s, and EKCO set it to %s again", change.Field, change.From, change.To), "find out which program does"
+	return fmt.Sprintf("another program keeps changing %s back to %s, and EKCO set it to %s again", change.Field, change.From, change.To), "find out which program changes it"
 }

@@ -15,8 +15,8 @@ func migrating(t *fsm.Thing, w *fsm.World) bool {
 	return len(open(t, w, journal.ActionMigrateMinio)) > 0
 }
 
-// underWay reports whether a migration is open that has begun.
-func underWay(t *fsm.Thing, w *fsm.World) bool {
+// hasBegunMigration reports whether an open migration has begun, and is not a dry run.
+func hasBegunMigration(t *fsm.Thing, w *fsm.World) bool {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		if len(rec.Steps) > 0 && !rec.Request.DryRun {
 			return true
@@ -25,8 +25,8 @@ func underWay(t *fsm.Thing, w *fsm.World) bool {
 	return false
 }
 
-// wantMigrate wants the highly available MinIO to replace standalone MinIO once all its replicas run. If the Service
-// already selects it, only the deletion of standalone MinIO is left.
+// wantMigrate calls want with a migration once all replicas of the highly available MinIO run. If the Service already
+// selects it, the migration only deletes standalone MinIO.
 func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if p, known := w.PolicyOf(Machine).(Policy); !known || !p.Migrates {
 		return
@@ -36,11 +36,11 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if ready < journal.MinioReadyNodes || !m.migrates() || len(w.Open(t)) > 0 {
 		return
 	}
-	if pod, _ := m.moves(w, ready); pod.UID != "" {
-		return // empty volumes are easier to move
+	if pod, _ := m.replicaToMove(w, ready); pod.UID != "" {
+		return // move replicas first, while their volumes are empty
 	}
 	if slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
-		return // its replicas only seem to run
+		return // the replicas on lost nodes only seem to run
 	}
 	due, may := t.Again(journal.ActionMigrateMinio, w.Policy, fsm.RetryAfter)
 	if !may {
@@ -49,7 +49,7 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	want(fsm.Want{Kind: journal.ActionMigrateMinio, Due: due, Rank: t.Since})
 }
 
-// migrates reports whether there is a standalone MinIO that the other can replace.
+// migrates reports whether there is a standalone MinIO and the highly available MinIO can replace it.
 func (m *MinIO) migrates() bool {
 	leads := m.Service == journal.MinioServiceSingle || m.Service == journal.MinioServiceHA
 	return m.Deployment != "" && leads && m.Desired > 0 && m.Replicas == m.Desired && m.replicas() == m.Desired && m.Complete()
@@ -67,48 +67,52 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	}
 }
 
-// served forgets what no longer holds, by what the Service selects: once the highly available MinIO has served, not all
-// it has was copied by EKCO; and once the Service did not select it, EKCO does not know who switches it next.
-func (m *MinIO) served(seq uint64) {
+// updateSwitched updates the data about earlier migrations when the Service's selector was observed. Once the highly
+// available MinIO has served clients, its data is no longer only copies. Once the Service does not select it, EKCO does
+// not know which client makes the next switch.
+func (m *MinIO) updateSwitched(seq uint64) {
 	if m.Service == journal.MinioServiceHA {
 		if !m.Ours.IsZero() {
 			m.Past.Forgot[0] = seq
 		}
-		m.notOurs()
+		m.clearOurs()
 		return
 	}
 	if m.Switched {
 		m.Past.Forgot[1], m.Source = seq, ""
 	}
-	m.notSwitched()
+	m.clearSwitched()
 	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
 		m.Past.Forgot[2] = seq
 		m.Taken = ""
 	}
 }
 
-// notSwitched forgets that EKCO switched the Service.
-func (m *MinIO) notSwitched() {
-	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint, m.Target = false, false, "", "", "", ""
-}
-
-// notOurs forgets that the highly available MinIO has only copies.
-func (m *MinIO) notOurs() {
-	if !m.Ours.IsZero() {
-		m.Ours, m.Source = time.Time{}, ""
+// clearSwitched clears the fields which say that EKCO switched the Service.
+func (m *MinIO) clearSwitched() {
+	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint = false, false, "", "", ""
+	if m.Ours.IsZero() {
+		m.Target = "" // otherwise it is that of the copies
 	}
 }
 
-// migrated keeps what a migration did, whether or not it finished.
-func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
+// clearOurs clears the fields which say that the highly available MinIO has only copies.
+func (m *MinIO) clearOurs() {
+	if !m.Ours.IsZero() {
+		m.Ours, m.Source, m.Target = time.Time{}, "", ""
+	}
+}
+
+// storeMigration stores what a migration did, even if it did not finish. by is the migration.
+func (m *MinIO) storeMigration(rec *journal.ActionRecord, by endedAction) {
 	var cut journal.MinioCutOver
 	step := rec.Steps[journal.StepCutOverMinio]
 	known := len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &cut) == nil
 	switch {
 	case step.Done():
-		// Another client may have pointed the Service back since: EKCO has then not made the next switch.
-		m.notSwitched()
-		m.notOurs()
+		// Another client may have switched the Service back since. A later switch is then not by EKCO.
+		m.clearSwitched()
+		m.clearOurs()
 		if m.Service == journal.MinioServiceHA {
 			prepared := preparedOf(rec)
 			m.Switched, m.Unread, m.From, m.Version = true, cut.Unread || !known, deploymentOf(rec), cut.Version
@@ -118,13 +122,13 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 			m.Taken, m.Past.Switched = deploymentOf(rec), by
 		}
 	case cut.Shrunk != "" || cut.Lost.Count > 0 || cut.Touched || cut.Disabled || !known:
-		m.notOurs() // the copy may be the last one of data that standalone MinIO lost, or not a copy
+		m.clearOurs() // standalone MinIO may have lost data since, or clients may have written to the highly available MinIO
 	case m.Service != journal.MinioServiceHA:
-		m.copied(rec, by)
+		m.storeCopied(rec, by)
 	}
 }
 
-// deploymentOf returns the UID of the Deployment that a migration is about, "" if that is not known.
+// deploymentOf returns the UID of the Deployment that a migration replaces, or "" if unknown.
 func deploymentOf(rec *journal.ActionRecord) string {
 	var plan journal.MinioMigratePlan
 	if json.Unmarshal(rec.Plan.Facts, &plan) != nil {
@@ -133,15 +137,16 @@ func deploymentOf(rec *journal.ActionRecord) string {
 	return plan.Deployment
 }
 
-// copied keeps the time until which the highly available MinIO has only copies, and of which store. A person has
-// released everything there that was not a copy.
-func (m *MinIO) copied(rec *journal.ActionRecord, by left) {
-	if source := preparedOf(rec).Source; source != "" {
-		m.Ours, m.Source, m.Past.Copied = copying(rec), source, by
+// storeCopied stores until when all data on the highly available MinIO is a copy, and the ids of both stores. This also
+// holds if it had other data before, because a person must have overridden a hold that lists that data.
+func (m *MinIO) storeCopied(rec *journal.ActionRecord, by endedAction) {
+	if prepared := preparedOf(rec); prepared.Source != "" {
+		m.Ours, m.Source, m.Target, m.Past.Copied = lastCopiedAt(rec), prepared.Source, prepared.Target, by
 	}
 }
 
-// preparedOf returns between which stores a migration copied, the zero value if it did not, or if that is not known.
+// preparedOf returns the output of the step in which a migration chose its stores, or zero if the step is not done or
+// cannot be read.
 func preparedOf(rec *journal.ActionRecord) (prepared journal.MinioPrepared) {
 	prepare := rec.Steps[journal.StepPrepareMinio]
 	if !prepare.Done() || json.Unmarshal(prepare.Outputs, &prepared) != nil {
@@ -150,12 +155,12 @@ func preparedOf(rec *journal.ActionRecord) (prepared journal.MinioPrepared) {
 	return prepared
 }
 
-// clocksDiffer is how far the clock of MinIO, which says when an object was written, may be behind that of EKCO.
-const clocksDiffer = 2 * time.Minute
+// maxClockDifference is how far MinIO's clock, by which the times of objects are, may be behind EKCO's clock.
+const maxClockDifference = 2 * time.Minute
 
-// copying returns when EKCO is known to have last copied, by any clock. Later, while it was away, the highly available
-// MinIO may have served.
-func copying(rec *journal.ActionRecord) (last time.Time) {
+// lastCopiedAt returns the last time at which EKCO certainly copied data, minus maxClockDifference so that it is not
+// later by MinIO's clock. Later, while EKCO did not run, the highly available MinIO may have served clients.
+func lastCopiedAt(rec *journal.ActionRecord) (last time.Time) {
 	for _, id := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
 		for _, at := range []time.Time{rec.Steps[id].StartedAt, rec.Steps[id].DoneAt} {
 			if at.After(last) {
@@ -166,10 +171,10 @@ func copying(rec *journal.ActionRecord) (last time.Time) {
 	if last.IsZero() {
 		return last
 	}
-	return last.Add(-clocksDiffer)
+	return last.Add(-maxClockDifference)
 }
 
-// obsoleteMigrate ends a migration that has not begun if standalone MinIO is gone.
+// obsoleteMigrate returns why a migration that has not begun is no longer needed, or "".
 func obsoleteMigrate(t *fsm.Thing) string {
 	if of(t).Deployment == "" {
 		return "there is no Deployment minio any more"

@@ -95,12 +95,12 @@ func TestWhatAWrongClockSaysIsNotComparedWithMinIOs(t *testing.T) {
 		"it was ahead, and is put right": func(w *world) journal.MinioMigrate {
 			ours := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			w.jumps(-3 * time.Hour)
-			return journal.MinioMigrate{Ours: ours.Add(-3 * time.Hour), Source: "store-1"}
+			return journal.MinioMigrate{Ours: ours.Add(-3 * time.Hour), Source: "store-1", Target: "target-1"}
 		},
 		"it was right, and is put ahead": func(w *world) journal.MinioMigrate {
 			ours := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			w.jumps(3 * time.Hour)
-			return journal.MinioMigrate{Ours: ours, Source: "store-1"}
+			return journal.MinioMigrate{Ours: ours, Source: "store-1", Target: "target-1"}
 		},
 		"it is put ahead meanwhile": func(w *world) journal.MinioMigrate {
 			rec := w.plays("store-1", journal.MinioCutOver{}, journal.StepPrepareMinio)
@@ -162,26 +162,26 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 	for name, test := range map[string]func(w *world) journal.MinioMigrate{
 		"nothing": func(*world) journal.MinioMigrate { return journal.MinioMigrate{} },
 		"it copied, and was called off": func(w *world) journal.MinioMigrate {
-			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1"}
+			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1", Target: "target-1"}
 		},
 		"it copied twice from the same": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			w.Pass(fsm.RetryAfter + time.Minute)
-			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1"}
+			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1", Target: "target-1"}
 		},
 		"it copied, and the next one did not get that far": func(w *world) journal.MinioMigrate {
 			ended := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			w.Pass(fsm.RetryAfter + time.Minute)
 			w.does(journal.MinioCutOver{})
-			return journal.MinioMigrate{Ours: ended, Source: "store-1"}
+			return journal.MinioMigrate{Ours: ended, Source: "store-1", Target: "target-1"}
 		},
 		"it copied for longer": func(w *world) journal.MinioMigrate {
-			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio, journal.StepCopyMinio), Source: "store-1"}
+			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio, journal.StepCopyMinio), Source: "store-1", Target: "target-1"}
 		},
 		"it copied from another one since": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			w.Pass(fsm.RetryAfter + time.Minute)
-			return journal.MinioMigrate{Ours: w.doesOf("store-2", journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-2"}
+			return journal.MinioMigrate{Ours: w.doesOf("store-2", journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-2", Target: "target-1"}
 		},
 		"the copy may be the last that there is": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)

@@ -38,7 +38,7 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 			journal.MinioCutOver{},
 			[]string{journal.StepPrepareMinio},
 			func(ended time.Time) journal.MinioMigrate {
-				return journal.MinioMigrate{Ours: ended.Add(-2 * time.Minute), Source: "store-1"}
+				return journal.MinioMigrate{Ours: ended.Add(-2 * time.Minute), Source: "store-1", Target: "target-1"}
 			},
 		},
 		"after it": {

@@ -17,30 +17,30 @@ const (
 	Absent journal.State = "Absent"
 	// Single: Service minio does not select the highly available MinIO.
 	Single journal.State = "Single"
-	// Migrating: it does not yet, and EKCO is copying the data.
+	// Migrating: Service minio does not select the highly available MinIO yet, and EKCO is copying the data.
 	Migrating journal.State = "Migrating"
 	// HA: Service minio selects the highly available MinIO.
 	HA journal.State = "HA"
 )
 
-// Policy is what the configuration says about MinIO.
+// Policy is the part of the configuration that decisions about MinIO depend on.
 type Policy struct {
-	// Off names the setting that keeps EKCO from managing MinIO, "" if none does.
+	// Off names the setting that forbids EKCO to manage MinIO, or is "".
 	Off string
-	// VolumeWait is how long a replica that waits for its volume keeps it: a node that restarts is back by then. 0 means
-	// 5 minutes.
+	// VolumeWait is how long a replica waits for its volume before EKCO moves the replica; 0 means 5 minutes. It must
+	// be longer than the restart of a node takes.
 	VolumeWait time.Duration
-	// Migrates is set if EKCO may replace standalone MinIO by the highly available one.
+	// Migrates is set if EKCO may replace standalone MinIO by the highly available MinIO.
 	Migrates bool
 }
 
-// volumeWait returns that of the policy, or the default.
+// volumeWait returns [Policy.VolumeWait], or the default.
 func volumeWait(policy any) time.Duration {
 	p, _ := policy.(Policy)
 	return cmp.Or(p.VolumeWait, 5*time.Minute)
 }
 
-// off returns why EKCO does nothing about MinIO, "" if it may. It does nothing without a policy.
+// off returns why EKCO must not change MinIO, or "".
 func off(policy any) string {
 	p, known := policy.(Policy)
 	if !known {
@@ -49,56 +49,57 @@ func off(policy any) string {
 	return p.Off
 }
 
-// MinIO is what the machine keeps about MinIO.
+// MinIO is the machine's data about MinIO.
 type MinIO struct {
 	journal.MinioFacts
-	// Set is what EKCO set last. It counts while the observed state is older.
+	// Set has the facts after EKCO last scaled MinIO. It is used until EKCO observes facts that are as new.
 	Set journal.MinioScaled `json:"set,omitzero"`
-	// Made are the kinds of action of which the last one made its change, however it ended.
+	// Made says for each kind of action whether the last action made its change, even if it then failed.
 	Made map[journal.ActionKind]bool `json:"made,omitempty"`
-	// Ours is the time until which EKCO copied to the highly available MinIO, if that has not served since: what was
-	// last changed before is a copy. Zero if it did not copy.
+	// Ours is when EKCO last copied data to the highly available MinIO, if that has not served clients since. All older
+	// data there is a copy. Zero if EKCO did not copy.
 	Ours time.Time `json:"ours,omitzero"`
-	// Source is the id of the store that was copied then, or, after EKCO's switch, before that.
+	// Source is the id of the store from which EKCO copied, Target that of the highly available MinIO's store.
 	Source string `json:"source,omitempty"`
-	// Switched is set while the Service selects the highly available MinIO because EKCO switched it, and Unread if that
-	// was without the last writes to standalone MinIO.
+	Target string `json:"target,omitempty"`
+	// Switched is set while the Service selects the highly available MinIO because EKCO switched it. Unread is set if
+	// EKCO switched without reading the last changes of standalone MinIO.
 	Switched bool `json:"switched,omitempty"`
 	Unread   bool `json:"unread,omitempty"`
-	// From is the UID of the Deployment whose pods it selected before.
+	// From is the UID of the Deployment whose pods the Service selected before EKCO's switch.
 	From string `json:"from,omitempty"`
-	// Version is the resource version that the Service had after that switch.
+	// Version is the resource version of the Service after EKCO's switch.
 	Version string `json:"version,omitempty"`
-	// Fingerprint is that of all data of standalone MinIO at the switch, Target the id of the other store.
+	// Fingerprint is the fingerprint of all data of standalone MinIO at the switch.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	Target      string `json:"target,omitempty"`
-	// Taken is the UID of the Deployment that the highly available MinIO replaced by EKCO's switch, if the Service has
-	// selected only the highly available one, or no pods, since. That has the newest data.
+	// Taken is the UID of the Deployment from which EKCO switched the Service to the highly available MinIO. It is set
+	// only while the Service has selected no other pods since, so that the highly available MinIO has the newest data.
 	Taken string `json:"taken,omitempty"`
-	// Past are the events from which all that is known.
+	// Past has the events from which a replay gets these fields.
 	Past past `json:"past,omitzero"`
-	// Lacking are the replicas without a volume.
+	// Lacking are the replicas whose volume is on no node.
 	Lacking []lacking `json:"lacking,omitempty"`
 }
 
 // past are the events that a replay needs to build the same state, in addition to the last facts and the last action of
 // each kind.
 type past struct {
-	// Copied is the migration that left Ours and Source, Switched the one that left Taken, and what belongs to it.
-	Copied   left `json:"copied,omitzero"`
-	Switched left `json:"switched,omitzero"`
-	// Forgot are the last facts that ended each of those: that the Service selects the highly available MinIO, that it
-	// does not, and that it selects other pods.
+	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields about
+	// the switch.
+	Copied   endedAction `json:"copied,omitzero"`
+	Switched endedAction `json:"switched,omitzero"`
+	// Forgot has the last events that cleared Ours, Switched and Taken: the Service selected the highly available
+	// MinIO, did not select it, and selected other pods.
 	Forgot [3]uint64 `json:"forgot,omitzero"`
 }
 
-// left is an action, and the event with MinIO's last facts when it ended.
-type left struct {
+// endedAction is an action that has ended. Facts is the event that had MinIO's last facts when the action ended.
+type endedAction struct {
 	Action string `json:"action"`
 	Facts  uint64 `json:"facts"`
 }
 
-// needs adds the events.
+// needs adds the events in Past.
 func (m *MinIO) needs(needs *fsm.Needs) {
 	if !m.Ours.IsZero() {
 		needs.Ended(m.Past.Copied.Action, m.Past.Copied.Facts)
@@ -113,7 +114,7 @@ func (m *MinIO) needs(needs *fsm.Needs) {
 
 func of(t *fsm.Thing) *MinIO { return t.Data.(*MinIO) }
 
-// replicas returns how many replicas the StatefulSet specifies, as far as is known.
+// replicas returns the number of replicas in the StatefulSet's spec, according to the newest known facts.
 func (m *MinIO) replicas() int {
 	if m.Generation < m.Set.Generation {
 		return m.Set.Replicas
@@ -121,7 +122,7 @@ func (m *MinIO) replicas() int {
 	return m.Replicas
 }
 
-// Known returns the facts of what exists, as far as the journal knows, by name.
+// Known returns the facts about each MinIO that exists according to the journal, by name.
 func Known(s *fsm.State) map[string]journal.MinioFacts {
 	known := map[string]journal.MinioFacts{}
 	for _, t := range s.Things {
@@ -134,7 +135,7 @@ func Known(s *fsm.State) map[string]journal.MinioFacts {
 	return known
 }
 
-// open returns the open actions of the kind about the entity.
+// open returns the open actions of the kind about MinIO.
 func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
 	for _, rec := range w.Open(t) {
 		if rec.Kind == kind {

@@ -14,12 +14,12 @@ import (
 // lacking is a replica whose volume is on no node.
 type lacking struct {
 	UID string `json:"uid"`
-	// Since is when EKCO first saw that, by its own clock, Seq the event that says so.
+	// Since is when EKCO first saw that the volume is on no node, by EKCO's clock. Seq is the event with that fact.
 	Since time.Time `json:"since"`
 	Seq   uint64    `json:"seq"`
 }
 
-// updateLacking updates since when replicas have no volume.
+// updateLacking updates Lacking after new facts. It keeps Since of replicas that were already in the list.
 func (m *MinIO) updateLacking(e journal.Event) {
 	var now []lacking
 	for _, pod := range m.Pods {
@@ -36,9 +36,9 @@ func (m *MinIO) updateLacking(e journal.Event) {
 	m.Lacking = now
 }
 
-// wantMove wants to move a replica to another place. One that has had no volume for long enough, or whose node is gone,
-// comes first; otherwise, if all run, one of those that are not spread evenly. Without a ready node there is no other
-// place.
+// wantMove calls want with the move of a replica to another node. A replica whose node no longer exists, or that has
+// had no volume for long enough, is moved first. If all replicas run, one is moved to spread them evenly. It wants
+// nothing while no node is ready.
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)
@@ -46,7 +46,7 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if ready == 0 || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return rec.Stalled == nil }) {
 		return
 	}
-	pod, due := m.moves(w, ready)
+	pod, due := m.replicaToMove(w, ready)
 	if pod.UID == "" || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return moved(rec).UID == pod.UID }) {
 		return
 	}
@@ -58,18 +58,18 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		due = at
 	}
 	want(fsm.Want{Kind: journal.ActionMoveMinio, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: placeOf + pod.Name, Field: "the place of " + pod.Name, From: cmp.Or(pod.Node, "no node"), To: "another",
+		Key: placeKeyPrefix + pod.Name, Field: "the place of " + pod.Name, From: cmp.Or(pod.Node, "no node"), To: "another",
 	}})
 }
 
-// nodes is the name of the nodes' machine.
+// nodes is the name of the machine of nodes.
 const nodes = "node"
 
-// placeOf begins the keys of changes by moves.
-const placeOf = "place of "
+// placeKeyPrefix is the first part of the keys of changes that move a replica.
+const placeKeyPrefix = "place of "
 
-// moves returns which replica must move, and from when.
-func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
+// replicaToMove returns the replica to move, and when the move is due. The pod has no UID if no replica must move.
+func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
 	for _, pod := range m.Pods {
 		if pod.Node != "" && pod.State != journal.MinioPodRuns && gone(w, pod.Node) {
 			return pod, time.Time{}
@@ -90,7 +90,7 @@ func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.T
 	return journal.MinioPod{}, time.Time{}
 }
 
-// gone reports whether the node does not exist; lost, whether it does not exist or does not answer.
+// gone reports whether the node does not exist. lost reports whether it does not exist or is unreachable.
 func gone(w *fsm.World, name string) bool {
 	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
 }
@@ -106,19 +106,19 @@ func lost(w *fsm.World, name string) bool {
 func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
-	pod, _ := m.moves(w, ready)
+	pod, _ := m.replicaToMove(w, ready)
 	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
 	switch {
 	case pod.State == journal.MinioPodRuns:
-		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.on(pod.Node), pod.Node)
+		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.replicasOn(pod.Node), pod.Node)
 	case pod.Node != "":
 		reason = fmt.Sprintf("node %s of replica %s is gone", pod.Node, pod.Name)
 	}
 	return journal.ActionRequested{Reason: reason, Input: journal.MinioMove{Pod: pod}}
 }
 
-// on returns how many replicas are on the node.
-func (m *MinIO) on(node string) (n int) {
+// replicasOn returns the number of replicas on the node.
+func (m *MinIO) replicasOn(node string) (n int) {
 	for _, pod := range m.Pods {
 		if pod.Node == node {
 			n++
@@ -127,7 +127,7 @@ func (m *MinIO) on(node string) (n int) {
 	return n
 }
 
-// moved returns the pod that a move is about.
+// moved returns the pod that a move-minio action moves.
 func moved(rec *journal.ActionRecord) journal.MinioPod {
 	asked, err := journal.InputOf[journal.MinioMove](rec.Request)
 	if err != nil {
@@ -136,7 +136,7 @@ func moved(rec *journal.ActionRecord) journal.MinioPod {
 	return asked.Pod
 }
 
-// obsoleteMove ends a waiting move when the replica it is about has changed.
+// obsoleteMove returns why a move that has not begun is no longer needed, because the replica has changed; or "".
 func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 	was := moved(rec)
 	now, there := of(t).Pod(was.UID)
@@ -153,7 +153,7 @@ func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// disputedMove describes moves that change nothing for long.
+// disputedMove returns the message for a replica that must be moved again and again.
 func disputedMove(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	return fmt.Sprintf("EKCO moves a replica (%s), and each time it has to be moved again", change.Field),
 		fmt.Sprintf("run \"kubectl describe pod\" on it, in the namespace of %s, and check that all nodes have room for a replica and a volume", t.Name)

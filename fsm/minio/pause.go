@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Meant returns MinIO by its name. A namespace that is named like the machine (minio/ha-minio) was taken for that, so
-// the name comes without it.
+// Meant implements [fsm.Pausable]. It also finds a name without the namespace: in "minio/ha-minio", the engine takes
+// the namespace for the name of the machine and removes it.
 func (machine) Meant(s *fsm.State, name string) *fsm.Thing {
 	var meant *fsm.Thing
 	for _, t := range s.Things {

@@ -8,8 +8,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// repaired returns what a disabled Service must select. EKCO disabled it to copy the data of standalone MinIO, which
-// has all data as long as it exists, unless it was already replaced.
+// repaired returns which MinIO the Service must select if it is disabled. EKCO disabled the Service during a migration.
+// As long as the Deployment of standalone MinIO exists, standalone MinIO has all data, unless a migration already
+// replaced it (taken).
 func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) {
 	if m.Deployment == "" || m.Deployment == taken {
 		return journal.MinioServiceHA, m.Service == journal.MinioServiceDisabled
@@ -17,8 +18,9 @@ func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) 
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// replacing returns the UID of the Deployment that a migration deletes, "" if that has not begun. In safe mode a migration
-// that has switched counts, too: it neither continues nor ends.
+// replacing returns the UID of the Deployment that an open migration deletes, or "" if no migration has begun to delete
+// it. In safe mode it also returns the Deployment of a migration that has switched the Service, because that does not
+// continue then.
 func replacing(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
@@ -29,10 +31,10 @@ func replacing(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// replaced returns the UID of the Deployment that was replaced, "" for none.
+// replaced returns the UID of the Deployment that a migration has replaced or is replacing, or "".
 func replaced(t *fsm.Thing, w *fsm.World) string { return cmp.Or(replacing(t, w), of(t).Taken) }
 
-// wantRepair wants a disabled Service to select a MinIO.
+// wantRepair calls want with a repair if the Service is disabled.
 func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	to, disabled := of(t).repaired(replaced(t, w))
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// wantScale wants the replicas that the annotation specifies.
+// wantScale calls want with the scaling to the number of replicas in the annotation.
 func wantScale(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)

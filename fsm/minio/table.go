@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Table returns the machine of MinIO.
+// Table returns the states and transitions of MinIO.
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "MinIO",
@@ -30,7 +30,7 @@ func reportService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: selects(of(t).Service), Cause: t.Newest()}
 }
 
-// selects says what Service minio selects.
+// selects returns a sentence that says what Service minio selects.
 func selects(service journal.MinioService) string {
 	if service == "" {
 		return "there is no Service minio"

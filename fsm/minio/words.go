@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words is the message catalog of MinIO and its actions.
+// Words has the entries of the message catalog for MinIO and its actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -59,7 +59,7 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	return lines
 }
 
-// running returns how many replicas run.
+// running returns the number of replicas that run.
 func (m *MinIO) running() (n int) {
 	for _, pod := range m.Pods {
 		if pod.State == journal.MinioPodRuns {
@@ -69,7 +69,7 @@ func (m *MinIO) running() (n int) {
 	return n
 }
 
-// places says where the replicas are and in which state, by node.
+// places returns a text that lists the replicas of each node with their states.
 func places(pods []journal.MinioPod) string {
 	if len(pods) == 0 {
 		return "there are no replicas"
@@ -81,13 +81,13 @@ func places(pods []journal.MinioPod) string {
 	return "replicas: " + strings.Join(texts, "; ")
 }
 
-// place is a node with the numbers of its replicas, and their states unless they run.
+// place is a node with its replicas. A replica is its ordinal number, with its state if it does not run.
 type place struct {
 	node     string
 	replicas []string
 }
 
-// byNode groups the replicas by node, the node of the first one first.
+// byNode groups the replicas by node, in the order of the first replica of each node.
 func byNode(pods []journal.MinioPod) (places []place) {
 	for _, pod := range pods {
 		text := strings.TrimPrefix(pod.Name, "ha-minio-")

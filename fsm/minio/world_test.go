@@ -80,7 +80,7 @@ func (w *world) wants(kind journal.ActionKind, want bool) *journal.ActionRecord 
 // made plays the step through that makes the change.
 func (w *world) made(rec *journal.ActionRecord, outputs any) {
 	w.T.Helper()
-	w.Play(rec, changing[rec.Kind], outputs)
+	w.Play(rec, changeSteps[rec.Kind], outputs)
 }
 
 // act writes what a worker does about the action.

@@ -1,4 +1,3 @@
-// Package monitoring is the machine of the Prometheus and the Alertmanager that kURL
-// installs: how many replicas the number of nodes allows, and whether they have them.
-// All nodes count, also those that are not ready.
+// Package monitoring is the machine for the Prometheus and the Alertmanager that kURL installs. EKCO sets their number
+// of replicas by the number of nodes. Nodes that are not ready count too.
 package monitoring

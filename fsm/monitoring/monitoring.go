@@ -20,21 +20,21 @@ const (
 	Removed journal.State = "Removed"
 )
 
-// Capability returns what EKCO can do about them.
+// Capability returns the capability for Prometheus and Alertmanager.
 func Capability() fsm.Capability { return fsm.Capability{Machine: newMachine(), Kinds: kinds()} }
 
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{{
 		Name: journal.ActionScaleMonitoring, Verb: "scale", Machine: Machine,
-		// What was in vain rests by itself, and only as long as the number is the same: see again.
+		// RuleCooldown is not necessary, because Wants delays another attempt with the same number of replicas.
 		Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused},
 	}}
 }
 
-// object is what the machine keeps of one.
+// object is the machine's data about a Prometheus or an Alertmanager.
 type object struct {
 	fsm.Object[journal.MonitoringFacts]
-	// Tried is how many replicas the last action was to set, whatever came of it.
+	// Tried is the number of replicas in the input of the last action, even if the action failed.
 	Tried int `json:"tried,omitempty"`
 }
 
@@ -55,16 +55,17 @@ func (m machine) Table() fsm.Table {
 		About:   "Two objects at most: Prometheus `monitoring/k8s` and Alertmanager `monitoring/prometheus-alertmanager`. The identity is the object's UID.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Tells: fsm.Tells("its replicas are not as many as the number of nodes allows")},
+			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Tells: fsm.Tells("its number of replicas does not fit the number of nodes")},
 			{Event: "scale", From: fsm.Names(Behind, InStep), To: string(Scaling), When: "a scale-monitoring action is open", Tells: fsm.Tells("its replicas are being set")},
-			{Event: "reached", From: fsm.Names(Behind, Scaling), To: string(InStep), When: "its replicas match the number of nodes", Tells: fsm.Tells("its replicas are as many as the number of nodes allows")},
+			{Event: "reached", From: fsm.Names(Behind, Scaling), To: string(InStep), When: "its replicas match the number of nodes", Tells: fsm.Tells("its number of replicas fits the number of nodes")},
 			{Event: "removed", From: fsm.Names(InStep, Behind, Scaling), To: string(Removed), When: "the object is deleted", Tells: m.TellsLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again", Tells: fsm.Tells("it is back")},
 		},
 	}
 }
 
-// Ended keeps what the action set, also if it did not come to its end.
+// Ended implements [fsm.Machine]. It stores the number of replicas that the action tried to set, even if the action
+// failed.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	if input, err := journal.InputOf[journal.MonitoringInput](rec.Request); err == nil {
 		of(t).Tried = input.Replicas
@@ -73,17 +74,17 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
-// Replicas returns how many replicas the Prometheus or the Alertmanager must have with so many nodes,
-// ready or not.
+// Replicas returns how many replicas the Prometheus or the Alertmanager must have if the cluster has this number of
+// nodes, ready or not.
 func Replicas(of journal.Subject, nodes int) int {
-	most := 2
+	limit := 2
 	if of.Kind == journal.MonitoringAlertmanager.Kind {
-		most = 3
+		limit = 3
 	}
-	return min(most, nodes)
+	return min(limit, nodes)
 }
 
-// wanted returns how many replicas the nodes allow; zero as long as no node is known.
+// wanted returns how many replicas the object must have, and the number of nodes. Both are zero if EKCO knows no node.
 func wanted(t *fsm.Thing, w *fsm.World) (replicas, nodes int) {
 	nodes, _ = w.Count("node")
 	return Replicas(t.Subject, nodes), nodes
@@ -125,7 +126,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.MonitoringInput](rec.Request)
 	if err == nil && len(rec.Steps) == 0 && of(t).Now().Replicas == input.Replicas {

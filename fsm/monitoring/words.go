@@ -5,7 +5,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for both objects, and for what is done to them.
+// Words has the entries of the message catalog for both objects and the action that sets their replicas.
 var Words = words.Component{
 	Name:    Machine,
 	Actions: []words.Action{{Kind: journal.ActionScaleMonitoring, Verb: "scale", Noun: "Prometheus or Alertmanager"}},

@@ -11,40 +11,42 @@ import (
 
 // Request is a person's request to purge a node.
 type Request struct {
-	// Kind must be one that a person may request.
+	// Kind must be a kind that a person may request; see [fsm.ActionKind].
 	Kind journal.ActionKind
 	Node string
-	// UID, if set, is that of the machine which the person saw under the name. Another one is refused.
+	// UID is the UID of the node that the person saw under the name, or "". EKCO refuses the request if the node now
+	// has another UID.
 	UID    string
 	Actor  string
 	Reason string
 	// Force overrides the minimum of ready nodes.
 	Force  bool
 	DryRun bool
-	// Warned are the preflight warnings that the person saw, with the answers. Each becomes an action.warned, unless
-	// the action already has it from the same person.
+	// Warned are the warnings that the person saw, with the answers. Each becomes an event action.warned, unless the
+	// action already has the same warning with the same person.
 	Warned []journal.ActionWarned
 	Input
-	// Refused says that the person was refused without a record, and requests only that record. It admits nothing.
+	// Refused is set if the request was already refused without an event. Then EKCO only records the refusal, and never
+	// admits the request.
 	Refused bool
-	// Traces is what is left of an unknown node; nil without a search. It is set where the request is answered, never
-	// sent.
+	// Traces has the remains of an unknown node; nil without a search. The operator sets it before it answers the
+	// request. A client does not send it.
 	Traces *Traces
 }
 
 // Input is the additional input of a purge.
 type Input struct {
-	// MinReadyPrimaries and MinReadyWorkers, if set, replace the policy's minimums in the check of ready nodes.
+	// MinReadyPrimaries and MinReadyWorkers replace the minimums of the policy in the check of ready nodes, unless nil.
 	MinReadyPrimaries *int `json:"min_ready_primaries,omitempty"`
 	MinReadyWorkers   *int `json:"min_ready_workers,omitempty"`
 	// Unasked is set if the person could not be asked to confirm the purge.
 	Unasked bool `json:"unasked,omitempty"`
-	// MaintainRook, if set, replaces the setting maintain_rook_storage_nodes in this purge.
+	// MaintainRook replaces the setting maintain_rook_storage_nodes in this purge, unless nil.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 }
 
-// guarded returns the policy with the request's minimums of ready nodes.
-func (r Request) guarded(p Policy) Policy {
+// withMinimums returns the policy with the minimums of ready nodes from the request.
+func (r Request) withMinimums(p Policy) Policy {
 	if r.MinReadyPrimaries != nil {
 		p.MinReadyPrimaries = *r.MinReadyPrimaries
 	}
@@ -54,7 +56,7 @@ func (r Request) guarded(p Policy) Policy {
 	return p
 }
 
-// Asked returns the request in the engine's form.
+// Asked converts the request to the type of package fsm.
 func (r Request) Asked() fsm.Request {
 	asked := fsm.Request{
 		Kind: r.Kind, Name: r.Node, UID: r.UID, Actor: r.Actor, Reason: r.Reason,
@@ -73,7 +75,7 @@ func (r Request) Asked() fsm.Request {
 	return asked
 }
 
-// ReadRequest is the inverse of [Request.Asked].
+// ReadRequest converts a request from the type of package fsm; see [Request.Asked].
 func ReadRequest(asked fsm.Request) (Request, error) {
 	r := Request{
 		Kind: asked.Kind, Node: asked.Name, UID: asked.UID, Actor: asked.Actor, Reason: asked.Reason,
@@ -88,9 +90,10 @@ func ReadRequest(asked fsm.Request) (Request, error) {
 	return r, nil
 }
 
-// Admit answers a person's request to purge a node; see [fsm.Admit]. For a name without a machine and without traces it
-// returns an *[UnknownNodeError]. StormBrake, Paused, Excluded and the minimums without the node do not refuse a
-// person: [fsm.CheckRule] gives them as warnings. Requests of other kinds are only for nodes that exist.
+// Admit answers a person's request to purge a node; see [fsm.Admit]. If EKCO neither knows a node with the name nor
+// found traces of one, it returns an *[UnknownNodeError]. StormBrake, Paused and Excluded do not refuse a person's
+// request, and ReadyMinimums only refuses it if the node may be ready: [fsm.CheckRule] returns them as warnings. A
+// request of another kind of action must be about a node that exists.
 func (machine) Admit(s *fsm.State, p fsm.Policy, now time.Time, asked fsm.Request) (fsm.Admission, error) {
 	if asked.Kind != journal.ActionPurgeNode {
 		return fsm.AdmitPresent(s, p, now, asked)
@@ -127,9 +130,9 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	return admitOpen(fsm.Look(s, p, now), n, open, request)
 }
 
-// choose returns which of the nodes with a name a person means: the present one, unless it answers and the purge of an
-// earlier one is past its point of no return. A person who wants to finish that purge does not want to purge the
-// replacement; with --force it is the present one.
+// choose returns which of several nodes with the same name a person wants to purge. This is the present node, except if
+// that answers and the open purge of an earlier node is past its point of no return: then the person wants to finish
+// that purge, and not to purge the replacement. With --force it is always the present node.
 func choose(s *fsm.State, nodes []*Node, request Request) *Node {
 	present := nodes[0]
 	if request.Force || !present.mayAnswer() || openPurge(s, present.UID) != nil {
@@ -143,16 +146,16 @@ func choose(s *fsm.State, nodes []*Node, request Request) *Node {
 	return present
 }
 
-// openPurge returns the open purge of the node. It returns one that is being cancelled only if there is no other.
+// openPurge returns the open purge of the node, or nil. It prefers a purge that is not being cancelled.
 func openPurge(s *fsm.State, nodeUID string) *journal.ActionRecord {
 	return s.OpenOf(nodeUID, journal.ActionPurgeNode)
 }
 
-// admitNew admits a purge of a node without an open one.
+// admitNew answers a request to purge a node that has no open purge.
 func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 	role := n.Facts.Role
-	if others, least := countsOf(w.State).readyWithout(n), request.guarded(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
-		return refuse(n, request, RuleReadyMinimums, guardReason(n, others, least))
+	if others, least := countsOf(w.State).readyWithout(n), request.withMinimums(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
+		return refuse(n, request, RuleReadyMinimums, minimumReason(n, others, least))
 	}
 	id := w.ActionID(w.Kind(request.Kind), n.Subject)
 	reason := request.Reason
@@ -174,7 +177,7 @@ func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 	return fsm.Admission{Action: id, Events: append(events, w.Warned(n.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
-func guardReason(n *Node, others, least int) string {
+func minimumReason(n *Node, others, least int) string {
 	role := n.Facts.Role
 	if n.Ready() {
 		return fmt.Sprintf("the node is one of %d ready %s nodes, and at least %d must remain; make it unready first, add another node, or use --force",
@@ -184,7 +187,7 @@ func guardReason(n *Node, others, least int) string {
 		others, role, least)
 }
 
-// admitOpen answers a request for a node whose purge is open.
+// admitOpen answers a request to purge a node whose purge is already open.
 func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Request) (fsm.Admission, error) {
 	own := fsm.OpenAnswer{
 		RetryReason: "purge requested again",
@@ -196,8 +199,8 @@ func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Reques
 	return w.AdmitOpen(n.Thing, open, request.Asked(), own)
 }
 
-// changesRook reports whether the request sets maintain_rook_storage_nodes differently from the open purge, as far as
-// that is recorded.
+// changesRook reports whether the request gives another maintain_rook_storage_nodes than the open purge uses. If the
+// purge does not record a value, changesRook compares with the present setting.
 func (r Request) changesRook(open *journal.ActionRecord, p Policy) bool {
 	began := p.MaintainRook
 	if asked := journal.PurgeInputOf(open.Request).MaintainRook; asked != nil {
@@ -206,7 +209,7 @@ func (r Request) changesRook(open *journal.ActionRecord, p Policy) bool {
 	return r.MaintainRook != nil && *r.MaintainRook != began
 }
 
-// identity distinguishes a machine from others with its name.
+// identity returns a text for messages that distinguishes the node from other nodes with the same name.
 func identity(n *Node) string {
 	if journal.IsTraced(n.UID) {
 		return "which EKCO never saw"

@@ -11,22 +11,22 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Traces is the result of a search for a node that neither the cluster nor the journal knows.
+// Traces is the result of a search for the remains of a node that neither the cluster nor the journal knows.
 type Traces struct {
 	journal.NodeTraced
-	// Places is where EKCO searched. Names are names of other machines found there.
+	// Places are the places that EKCO searched. Names are the names of other nodes that it found there.
 	Places, Names []string
 }
 
-// admitTraced answers a request for a name without a machine, or with purged ones only. The traces become a new
-// machine: it is gone, and may have been a primary.
+// admitTraced answers a request to purge a name for which EKCO knows no node, or only purged nodes. If the search found
+// traces, it admits the purge of a new node in state Gone, whose role is unknown.
 func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
-	if known := alias(s, request.Node); known != nil {
+	if known := otherNodeFor(s, request.Node); known != nil {
 		return fsm.Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
 	}
 	traces := request.Traces
 	if traces == nil || len(traces.Found) == 0 {
-		return fsm.Admission{}, untraced(s, request)
+		return fsm.Admission{}, errorWithoutTraces(s, request)
 	}
 	n := of(s.New(Machine, journal.NodeSubject(request.Node, journal.TracedUID(request.Node)), Gone, now))
 	n.GoneAt, n.GoneReason = now, neverSeen
@@ -50,8 +50,9 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 	return admission, nil
 }
 
-// NeedsTraces reports whether only a search can find what there is to purge under the name: it has no machine, or only
-// purged ones. since is when the last one was purged, or zero: an older search is useless.
+// NeedsTraces reports whether EKCO must search for traces of the name, because it knows no node with the name, or only
+// purged nodes. since is when the last one was purged, or zero. The result of a search before that time must not be
+// used.
 func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	nodes := ByName(s, name)
 	if len(nodes) == 0 {
@@ -65,14 +66,14 @@ func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	return since, isFullyPurged(s, nodes[0])
 }
 
-// isFullyPurged reports whether the machine is purged and has no open action, so that anything found under its name now
-// is left over or belongs to another machine.
+// isFullyPurged reports whether the node is purged and has no open action. Anything that a search finds under its name
+// then was left by the purge or belongs to another node.
 func isFullyPurged(s *fsm.State, n *Node) bool { return n.State == Purged && !s.HasOpen(n.UID) }
 
-// admitPurged answers a request for a name whose machine n is purged. Traces that were found nevertheless become a
-// machine that EKCO never saw.
+// admitPurged answers a request to purge a name whose node n is already purged. If a search found traces nevertheless,
+// it admits the purge of a node that EKCO never saw.
 func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (fsm.Admission, error) {
-	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
+	if request.Traces != nil && len(request.Traces.Found) > 0 && otherNodeFor(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
 			admission.Message = fmt.Sprintf("node %s (%s) was purged at %s, and EKCO has seen no other node with this name; what is left of it: %s",
@@ -87,7 +88,7 @@ func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Req
 	return fsm.Admission{AlreadyDone: true, Message: message}, nil
 }
 
-// notFound says where a search found nothing, and what it could not check.
+// notFound returns the part of a message that says where EKCO searched without success, and what it could not search.
 func (t Traces) notFound() string {
 	text := ""
 	if len(t.Places) > 0 {
@@ -99,16 +100,17 @@ func (t Traces) notFound() string {
 	return text
 }
 
-// alias returns another machine that the name may belong to: its name or hostname is the same once dots are dashes, as
-// Rook writes them. The traces of the name are then that machine's. A purged machine has left nothing.
-func alias(s *fsm.State, name string) *Node {
+// otherNodeFor returns another known node to which the name may belong, or nil. Its name or hostname is the same if
+// dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
+// purged nodes.
+func otherNodeFor(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)
 		if n == nil || n.Name == name || n.State == Purged || n.purged() {
 			continue
 		}
 		for _, own := range []string{n.Name, n.Facts.Hostname} {
-			if own != "" && dashed(own) == dashed(name) {
+			if own != "" && withDashes(own) == withDashes(name) {
 				return n
 			}
 		}
@@ -116,10 +118,10 @@ func alias(s *fsm.State, name string) *Node {
 	return nil
 }
 
-func dashed(name string) string { return strings.ReplaceAll(name, ".", "-") }
+func withDashes(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// untraced returns the error for a name without traces.
-func untraced(s *fsm.State, request Request) error {
+// errorWithoutTraces returns the error for an unknown name of which a search found no traces.
+func errorWithoutTraces(s *fsm.State, request Request) error {
 	unknown := unknownNode(s, request.Node)
 	if request.Traces != nil {
 		unknown.Places, unknown.Doubts = request.Traces.Places, request.Traces.Doubts
@@ -128,7 +130,7 @@ func untraced(s *fsm.State, request Request) error {
 	return unknown
 }
 
-// mergeNames yields every name once.
+// mergeNames yields the names of both lists, each once.
 func mergeNames(names iter.Seq[string], others []string) iter.Seq[string] {
 	all := append(slices.Collect(names), others...)
 	slices.Sort(all)
@@ -139,7 +141,7 @@ func unknownNode(s *fsm.State, name string) *UnknownNodeError {
 	return &UnknownNodeError{Name: name, Near: fsm.Near(name, namesLeft(s))}
 }
 
-// namesLeft yields the names that have a machine which is not purged.
+// namesLeft yields the names of known nodes that are not purged.
 func namesLeft(s *fsm.State) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name, things := range s.ByName(Machine) {

@@ -100,8 +100,17 @@ func TestAnActionIsCancelledOnceAndOnlyBeforeItsPointOfNoReturn(t *testing.T) {
 	}
 	w.plan(id)
 	w.startStep(id, "delete-node")
-	if _, err := fsm.Cancel(w.s, id, "", person); !errors.Is(err, fsm.ErrPastNoReturn) {
-		t.Errorf("cancel past the point of no return: %v", err)
+	wantAdvice := func(what, advice string) {
+		t.Helper()
+		if _, err := fsm.Cancel(w.s, id, "", person); !errors.Is(err, fsm.ErrPastNoReturn) || !strings.Contains(err.Error(), advice) {
+			t.Errorf("cancel %s past the point of no return: %v", what, err)
+		}
+	}
+	wantAdvice("of an action that runs", "ekco history --action "+id+" --follow")
+	w.act(id, journal.TypeActionStalled, journal.ActionStalled{Step: "delete-node", Reason: "r"})
+	wantAdvice("of a stalled action", "ekco retry "+id)
+	if _, err := fsm.Retry(w.s, id, "", person); err != nil {
+		t.Errorf("retry of a stalled action past the point of no return: %v", err)
 	}
 }
 

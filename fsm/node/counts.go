@@ -7,13 +7,13 @@ import (
 
 // counts are the numbers of nodes that rules use.
 type counts struct {
-	// total counts the present nodes, unreachable those of them that are lost.
+	// total is the number of present nodes. unreachable is how many of them are unreachable.
 	total, unreachable int
-	// The ready nodes of each role.
+	// readyPrimaries and readyWorkers are the numbers of ready nodes of each role.
 	readyPrimaries, readyWorkers int
 }
 
-// countsOf counts the nodes, and caches the result until one changes.
+// countsOf returns the numbers of nodes. It caches the result until a node changes.
 func countsOf(s *fsm.State) counts {
 	return s.Sum(Machine, func() any {
 		c := counts{}
@@ -52,7 +52,7 @@ func (c counts) ready(role journal.NodeRole) int {
 	return 0
 }
 
-// readyWithout returns how many nodes of n's role are ready, not counting n.
+// readyWithout returns how many other nodes with the role of n are ready.
 func (c counts) readyWithout(n *Node) int {
 	ready := c.ready(n.Facts.Role)
 	if n.Ready() {

@@ -1,7 +1,7 @@
-// Package node is the machine of a node: what EKCO knows about the cluster's nodes and the pods stuck on lost ones,
-// each node's state, and when EKCO clears or purges it, under which rules.
+// Package node is the machine for nodes. It has EKCO's data about the cluster's nodes and about terminating pods on
+// lost nodes, the states of a node, and the conditions and rules for when EKCO clears or purges a node.
 //
-// [Capability] is what package fsm gets. machine.Admit answers a person who requests a purge. A node's facts come as
-// events of their own types (node.observed, node.gone, pod.terminating, …). Its identity is the UID: a Node with the
-// same name and another UID is another node.
+// [Capability] returns everything that package fsm needs. machine.Admit answers a person's request for a purge. Nodes
+// have their own event types for facts (node.observed, node.gone, pod.terminating, …). The UID identifies a node: a
+// Node with the same name and another UID is another node.
 package node

@@ -8,16 +8,16 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// ErrUnknownNode means that the journal knows no node with this name; see [UnknownNodeError].
+// ErrUnknownNode is the error for a name that no node in the journal has; see [UnknownNodeError].
 var ErrUnknownNode = errors.New("unknown node")
 
-// UnknownNodeError is an [ErrUnknownNode] with similar known names.
+// UnknownNodeError is an [ErrUnknownNode] for a name. Near has similar known names.
 type UnknownNodeError struct {
 	Name string
 	Near []string
-	// Alias is the node that the name may mean in Ceph or as a hostname, or "".
+	// Alias is the name of a known node that has Name as its hostname or in Ceph, or "".
 	Alias string
-	// Places is where EKCO searched for traces without success, Doubts what it could not check.
+	// Places are the places in which EKCO found no trace of the name. Doubts names what it could not search.
 	Places, Doubts []string
 }
 
@@ -36,12 +36,12 @@ func (e *UnknownNodeError) Error() string {
 	return text + fsm.DidYouMean(e.Near)
 }
 
-// Is makes errors.Is true for ErrUnknownNode and fsm.ErrUnknown.
+// Is makes errors.Is return true for ErrUnknownNode and for fsm.ErrUnknown.
 func (e *UnknownNodeError) Is(target error) bool {
 	return target == ErrUnknownNode || target == fsm.ErrUnknown
 }
 
-// Unseen is the message if EKCO cannot see which nodes exist now.
+// Unseen returns the message to show instead of Error if EKCO cannot see which nodes exist now.
 func (e *UnknownNodeError) Unseen() string {
 	return fmt.Sprintf("node %q is not in the journal, and EKCO cannot see whether it has joined", e.Name)
 }

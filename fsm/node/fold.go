@@ -19,7 +19,7 @@ func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 		n = add(s, e.Subject, Healthy, e.Time)
 		n.AddedSeq = e.Seq
 	case n.State == Purged:
-		return // from a late list: a purged node never comes back with its UID
+		return // the facts are old: a purged node never returns with the same UID
 	}
 	former := n.UnreachableSince
 	n.observe(e, p)
@@ -31,7 +31,7 @@ func add(s *fsm.State, subject journal.Subject, state journal.State, since time.
 	return of(s.Add(Machine, journal.NodeSubject(subject.Name, subject.UID), state, since))
 }
 
-// observe stores new facts. The object exists, so it is not gone.
+// observe stores new facts about a Node that exists.
 func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	facts := p.NodeFacts
 	taint, unreachable := facts.Unreachable()
@@ -39,9 +39,9 @@ func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	case !unreachable:
 		n.UnreachableSince, n.ReachableSeq = time.Time{}, e.Seq
 	case n.Facts.Flapping && !facts.Flapping:
-		n.UnreachableSince, n.LostSeq = e.Time.Add(-time.Duration(p.UnreachableFor)), e.Seq // as long as EKCO saw it unreachable
+		n.UnreachableSince, n.LostSeq = e.Time.Add(-time.Duration(p.UnreachableFor)), e.Seq // the time for which EKCO saw the node unreachable
 	case !n.UnreachableSince.IsZero() && (taint.IsZero() || facts.StillUnreachable(n.Facts)):
-		// still the same loss
+		// the same loss as before: keep its time
 	default:
 		n.UnreachableSince, n.LostSeq = e.Time, e.Seq
 	}
@@ -49,8 +49,8 @@ func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy, n.GoneUnseen = time.Time{}, "", 0, "", false
 }
 
-// replaceNamesakes marks every other machine with n's name as replaced: a name belongs to one object at a time. If
-// another machine's object is younger, n comes from a late list and is the replaced one.
+// replaceNamesakes marks every other node with n's name as replaced, because only one Node can have a name. But if
+// another Node was created later than n, the facts about n are old, and n is marked as replaced.
 func replaceNamesakes(s *fsm.State, e journal.Event, n *Node) {
 	for _, uid := range s.Named(Machine, n.Name) {
 		other := Of(s, uid)
@@ -111,7 +111,7 @@ func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) 
 	}
 }
 
-// forgetLoss drops what mattered only while the node was lost: a later loss starts from zero.
+// forgetLoss deletes the data that was about a loss of the node, so that a later loss starts from zero.
 func forgetLoss(s *fsm.State, n *Node) {
 	n.Last, n.Failed = nil, nil
 	for _, pod := range n.Pods {
@@ -147,8 +147,8 @@ func foldTerminating(s *fsm.State, e journal.Event, p *journal.PodTerminating) {
 	pod.SeenAt, pod.Grace = e.Time, graceOf(e, p)
 }
 
-// graceOf returns the maximum time that the pod has from now on. Old events lack it, so the deletion timestamp replaces
-// it.
+// graceOf returns how long the pod may still run after the event. Events of earlier versions do not have the grace
+// period, so graceOf uses the deletion timestamp for them.
 func graceOf(e journal.Event, p *journal.PodTerminating) journal.Duration {
 	if p.GracePeriod != nil {
 		return *p.GracePeriod

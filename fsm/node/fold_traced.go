@@ -5,10 +5,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// neverSeen is why the machine of a node that EKCO never saw is gone.
+// neverSeen is the reason with which a node that EKCO never saw is in state Gone.
 const neverSeen = "EKCO never saw its Node object"
 
-// foldTraced adds the machine of a node that EKCO never saw. A finished one starts over: its name left traces again.
+// foldTraced adds a node that EKCO never saw, but whose name is still in etcd, Ceph or kubeadm's data. If there already
+// is such a node with this name, and it is finished, foldTraced replaces it.
 func foldTraced(s *fsm.State, e journal.Event) {
 	former := Of(s, e.Subject.UID)
 	switch {
@@ -24,8 +25,7 @@ func foldTraced(s *fsm.State, e journal.Event) {
 	addTraced(s, e, e.Subject)
 }
 
-// addTraced adds a machine that is Gone from its beginning, with an unknown role. If a Node has the name now, that is
-// another machine.
+// addTraced adds a node in state Gone whose role is unknown. If a Node with the name exists now, that is another node.
 func addTraced(s *fsm.State, e journal.Event, subject journal.Subject) {
 	n := add(s, subject, Gone, e.Time)
 	n.gone(e, neverSeen)

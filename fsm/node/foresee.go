@@ -7,7 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Foresee says what EKCO will do about a lost node if its pods start terminating, and what a setting forbids.
+// Foresee implements [fsm.Machine]. For an unreachable node it adds the clear-node that EKCO will request if pods on
+// the node are terminating then, and actions that a setting forbids.
 func (machine) Foresee(t *fsm.Thing, w *fsm.World, foresee func(fsm.Upcoming)) {
 	n, p := of(t), policyOf(w)
 	if !n.Unreachable() || n.Facts.Flapping {

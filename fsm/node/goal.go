@@ -9,8 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// obsolete returns why an action has lost its reason, or "": the node answers again, is gone, or was replaced. An
-// action past its point of no return never loses it, nor does one with an unreadable event, which may be past it.
+// obsolete returns why an action is no longer needed, or "". Reasons are that the node answers again, no longer exists,
+// or was replaced. An action past its point of no return is never obsolete. Neither is an action with an unreadable
+// event, because it may be past that point.
 func obsolete(n *Node, rec *journal.ActionRecord) string {
 	manualPurge := rec.Kind == journal.ActionPurgeNode && rec.Request.Manual
 	ofLoss := rec.Kind == journal.ActionPurgeNode || rec.Kind == journal.ActionClearNode
@@ -35,7 +36,7 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 	return "the node answers again"
 }
 
-// goal returns the state that the facts and the open actions call for, if the node is in state now.
+// goal returns the state in which the node should be, according to its facts and open actions, if it is in state now.
 func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.State {
 	switch {
 	case now == Purged || n.purged():
@@ -64,7 +65,7 @@ func clearing(open []*journal.ActionRecord) bool {
 	return slices.ContainsFunc(open, func(rec *journal.ActionRecord) bool { return rec.Kind == journal.ActionClearNode })
 }
 
-// lastPurge is the last purge that ended since the node was healthy, or nil.
+// lastPurge returns the last purge that has ended since the node was last healthy, or nil.
 func (n *Node) lastPurge() *fsm.Ending { return n.Last[journal.ActionPurgeNode] }
 
 // purged reports whether a purge removed the node.
@@ -86,7 +87,7 @@ func purging(n *Node, open []*journal.ActionRecord) bool {
 	return false
 }
 
-// hasPodsToFree reports whether any terminating pod is still to be freed, or is freed but not yet gone.
+// hasPodsToFree reports whether EKCO still has to free a terminating pod, or has freed one that still exists.
 func (n *Node) hasPodsToFree() bool {
 	for _, pod := range n.Pods {
 		left := pod.Outcome == journal.OutcomeDryRun || pod.Outcome == journal.OutcomeCancelled
@@ -97,7 +98,7 @@ func (n *Node) hasPodsToFree() bool {
 	return false
 }
 
-func tellLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
+func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	n := of(t)
 	telling := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
 	if telling.Since.After(now) {
@@ -109,7 +110,7 @@ func tellLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	return telling
 }
 
-func tellReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	if last := n.lastPurge(); from == Purging && last != nil && last.Outcome == journal.OutcomeCancelled {
 		return fsm.Telling{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
@@ -117,17 +118,18 @@ func tellReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
 }
 
-// tellOpen is for transitions caused by the open actions, so by no single event.
-func tellOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+// reportOpen returns a function for [fsm.Transition.Tells] with this reason and without a cause, for a transition that
+// open actions cause and not a single event.
+func reportOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{Reason: reason} }
 }
 
-func tellPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	return fsm.Telling{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
 }
 
-func tellStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	telling := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
 	if from == Purging && n.lastPurge() != nil {
@@ -136,7 +138,7 @@ func tellStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	return telling
 }
 
-func tellGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	return fsm.Telling{Reason: goneReason(n), Cause: n.GoneSeq}
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// kinds returns the kinds of action about nodes that EKCO takes itself.
+// kinds returns the kinds of action about nodes that EKCO can begin automatically.
 func kinds() []fsm.ActionKind {
 	common := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
 	return []fsm.ActionKind{
 		{
 			Name: journal.ActionClearNode, Verb: "clear", Machine: Machine, Rules: common,
 			SwitchedOff: func(p fsm.Policy) string {
-				return unless(nodePolicy(p.Of[Machine]).ClearDeadNodes, "clear_dead_nodes is off")
+				return textUnless(nodePolicy(p.Of[Machine]).ClearDeadNodes, "clear_dead_nodes is off")
 			},
 		},
 		{
@@ -23,13 +23,13 @@ func kinds() []fsm.ActionKind {
 			Domains: []string{journal.DomainNodes, journal.DomainControlPlane, journal.DomainStorage},
 			Turn:    "only one node is purged at a time",
 			SwitchedOff: func(p fsm.Policy) string {
-				return unless(nodePolicy(p.Of[Machine]).PurgeDeadNodes, "purge_dead_nodes is off")
+				return textUnless(nodePolicy(p.Of[Machine]).PurgeDeadNodes, "purge_dead_nodes is off")
 			},
 		},
 	}
 }
 
-func unless(ok bool, text string) string {
+func textUnless(ok bool, text string) string {
 	if ok {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 // Machine is the name of the machine.
 const Machine = "node"
 
-// Capability returns what EKCO can do about nodes.
+// Capability returns the machine, the kinds of action and the rules for nodes.
 func Capability() fsm.Capability {
 	return fsm.Capability{Machine: machine{}, Kinds: kinds(), Rules: rules()}
 }
@@ -47,7 +47,7 @@ func (machine) Fold(s *fsm.State, e journal.Event, payload journal.Payload) bool
 	return true
 }
 
-// Counts lets other machines count the nodes and the ready nodes.
+// Counts implements [fsm.Machine], so that other machines can count nodes and ready nodes.
 func (machine) Counts(t *fsm.Thing) (present, ready bool) {
 	n := of(t)
 	return n.Present(), n.Ready()
@@ -72,7 +72,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	case journal.ActionPurgeNode:
 		return requestPurge(of(t))
 	}
-	return journal.ActionRequested{}, of(t).FactsSeq // a person gives the reason
+	return journal.ActionRequested{}, of(t).FactsSeq // only a person requests other kinds, and gives the reason
 }
 
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string { return obsolete(of(t), rec) }
@@ -83,7 +83,7 @@ func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.
 	}
 }
 
-// Opened assigns to a clear-node the pods that it is to free.
+// Opened stores in the pods that a clear-node must free that this action frees them.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind != journal.ActionClearNode {
 		return
@@ -96,7 +96,8 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// Ended notes at the node's pods how their action ended. The purge that removed the node stays the last one.
+// Ended stores in the node's pods how their clear-node ended. It keeps the end of a purge, but not of a purge after the
+// one that removed the node.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	n := of(t)
 	n.forgetOutlived(rec.ID)
@@ -106,8 +107,8 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return rec.Kind == journal.ActionPurgeNode && !n.purged()
 }
 
-// endClear notes at the pods how their action ended. An abandoned action releases its pods: the node came back, and if
-// it is lost again, their time starts from zero.
+// endClear stores in the pods how their clear-node ended. The pods of an abandoned action no longer belong to an
+// action, because the node answered again: after another loss, EKCO may request another clear-node for them.
 func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
 	for _, pod := range n.Pods {
 		switch {
@@ -120,7 +121,7 @@ func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
 	}
 }
 
-// Adopt adds the machine of a node that is known only from an adopted action.
+// Adopt adds a node that EKCO knows only from an adopted action.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	switch {
 	case subject.Kind != "Node" || subject.UID == "":
@@ -144,12 +145,12 @@ func (machine) Nobody(name string) journal.Subject { return journal.NodeSubject(
 
 func (machine) Unknown(s *fsm.State, name string) error { return unknownNode(s, name) }
 
-// Loaded drops nil pods.
+// Loaded removes nil pods.
 func (machine) Loaded(t *fsm.Thing) {
 	maps.DeleteFunc(of(t).Pods, func(_ string, pod *Pod) bool { return pod == nil })
 }
 
-// Ages visits since when the node is lost, and since when its pods are terminating.
+// Ages visits the time since which the node is unreachable, and the times since which its pods are terminating.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	n := of(t)
 	visit(&n.UnreachableSince)
@@ -160,7 +161,7 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).GoneAt) }
 
-// Needs adds the events about the node's pods, and since when it is lost.
+// Needs adds the events about the node's pods, and the event that reported the loss of the node.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	n := of(t)
 	if n.Unreachable() {

@@ -9,7 +9,7 @@ import (
 
 // The states of the node machine.
 const (
-	// Healthy: the node is not marked unreachable (it may still be unready).
+	// Healthy: the node does not have the unreachable taint. It may still be unready.
 	Healthy journal.NodeState = "Healthy"
 	// Unknown: the node has the unreachable taint, and no action is open.
 	Unknown journal.NodeState = "Unknown"
@@ -21,34 +21,36 @@ const (
 	Purging journal.NodeState = "Purging"
 	// Purged: EKCO removed the node.
 	Purged journal.NodeState = "Purged"
-	// Gone: the Node object is gone, and EKCO did not purge the node.
+	// Gone: the Node object no longer exists, and EKCO did not purge the node.
 	Gone journal.NodeState = "Gone"
 )
 
-// Node is what the machine keeps of a node. Its identity is the UID.
+// Node is EKCO's data about a node. The UID identifies the node.
 //
-// The fields that each decision reads come first, so that they share a cache line.
+// The fields that each decision reads come first, so that they are in the same cache line of the CPU.
 type Node struct {
 	*fsm.Thing `json:"-"`
-	// UnreachableSince is when EKCO saw the node lost, by EKCO's clock; zero while it is reachable. Ages count from it.
-	// The taint's time is by another clock, and only distinguishes one loss from the next.
+	// UnreachableSince is when EKCO saw that the node is unreachable, by EKCO's clock; zero while it is reachable. EKCO
+	// measures how long the node is unreachable from this time. It uses the time of the taint, which is by another
+	// clock, only to distinguish one loss from the next.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
-	// LostSeq is the event that reported that loss. ReachableSeq is the last event before it with a reachable node:
-	// without it, a replay could take the loss for an older one.
+	// LostSeq is the event that reported the present loss. ReachableSeq is the last event before LostSeq with facts of
+	// a reachable node. Without it, a replay could count the present loss as the continuation of an older one.
 	LostSeq      uint64 `json:"lost_seq,omitempty"`
 	ReachableSeq uint64 `json:"reachable_seq,omitempty"`
-	// GoneAt is set once the object no longer exists.
+	// GoneAt is when the Node object was found to no longer exist; zero while it exists.
 	GoneAt time.Time `json:"gone_at,omitzero"`
-	// Pods seen terminating on this node while it is unknown, by UID.
+	// Pods are the pods that terminate on the node while it is unreachable, by UID.
 	Pods map[string]*Pod `json:"pods,omitempty"`
-	// Facts were observed last.
+	// Facts are the last observed facts.
 	Facts      journal.NodeFacts `json:"facts"`
 	GoneReason string            `json:"gone_reason,omitempty"`
-	// GoneUnseen is set if EKCO found it gone and has not seen it since the journal lost events.
+	// GoneUnseen is set if the Node object no longer exists and EKCO has not observed it since the journal lost events.
+	// EKCO then does not know who deleted it.
 	GoneUnseen bool `json:"gone_unseen,omitempty"`
 	// ReplacedBy is the UID of the node that has the name now.
 	ReplacedBy string `json:"replaced_by,omitempty"`
-	// Outlived are the open actions that EKCO began for an earlier loss of the node.
+	// Outlived are the ids of open automatic actions that EKCO requested because of an earlier loss of the node.
 	Outlived []string `json:"outlived,omitempty"`
 }
 
@@ -58,12 +60,12 @@ type Pod struct {
 	Name              string    `json:"name"`
 	UID               string    `json:"uid"`
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
-	// SeenAt is when EKCO saw that the pod is terminating, by EKCO's clock. Grace is the time that the pod has from
-	// then on: DeletionTimestamp is by another clock.
+	// SeenAt is when EKCO saw that the pod is terminating, by EKCO's clock. Grace is how long the pod may run after
+	// that. EKCO does not use DeletionTimestamp for this, because it is by another clock.
 	SeenAt time.Time        `json:"seen_at,omitzero"`
 	Grace  journal.Duration `json:"grace,omitzero"`
-	// Action is the clear-node that frees this pod, or empty. An ended one keeps its pods, so that they are not planned
-	// again, unless it was abandoned.
+	// Action is the id of the clear-node that frees this pod, or empty. It stays set after the end of the action, so
+	// that EKCO does not request another one for the pod, except if the action was abandoned.
 	Action string `json:"action,omitempty"`
 	// Outcome is how Action ended; empty while it is open.
 	Outcome journal.Outcome `json:"outcome,omitempty"`

@@ -7,8 +7,9 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// noteOutlived marks the actions that EKCO began for the loss that started at former, if that loss has ended: the node
-// is back, or lost again. Both can come in one batch of facts, with no decision between.
+// noteOutlived adds the open automatic actions to Outlived, if the loss that began at former has ended: the node is
+// reachable, or it is lost again. Decide may not have run between the two losses, so it cannot detect the second case
+// itself.
 func noteOutlived(s *fsm.State, n *Node, former time.Time) {
 	if former.IsZero() || n.UnreachableSince.Equal(former) {
 		return
@@ -21,7 +22,7 @@ func noteOutlived(s *fsm.State, n *Node, former time.Time) {
 	}
 }
 
-// forgetOutlived forgets an action that has ended.
+// forgetOutlived removes an action that has ended from Outlived.
 func (n *Node) forgetOutlived(action string) {
 	n.Outlived = slices.DeleteFunc(n.Outlived, func(id string) bool { return id == action })
 }

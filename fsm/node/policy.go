@@ -13,26 +13,27 @@ type Policy struct {
 	// ClearDeadNodes and PurgeDeadNodes enable automatic actions.
 	ClearDeadNodes bool
 	PurgeDeadNodes bool
-	// ClearAfter and PurgeAfter count from when EKCO saw the node lost.
+	// ClearAfter and PurgeAfter are how long a node must be unreachable, counted from when EKCO saw it, before EKCO
+	// clears or purges it.
 	ClearAfter time.Duration
 	PurgeAfter time.Duration
-	// PodGrace is how long a pod must be past its own grace period; 30 s.
+	// PodGrace is how long a pod must still exist after the end of its own grace period before EKCO frees it.
 	PodGrace time.Duration
-	// MinReadyPrimaries and MinReadyWorkers are how many other nodes of that role must be ready for a purge.
+	// MinReadyPrimaries and MinReadyWorkers are how many other nodes with the same role must be ready for a purge.
 	MinReadyPrimaries int
 	MinReadyWorkers   int
 	// MaxUnknown is the limit of the storm brake.
 	MaxUnknown MaxUnknown
-	// MaintainRook is whether a purge also changes Rook, unless a person says otherwise.
+	// MaintainRook is set if a purge also changes Rook's list of storage nodes. A person's request can override it.
 	MaintainRook bool
 }
 
-// MaxUnknown limits how many nodes may be unreachable while EKCO acts destructively: a number, or a percentage of all
-// nodes, rounded up.
+// MaxUnknown is the maximum number of unreachable nodes with which EKCO still acts automatically: a number, or a
+// percentage of all nodes, rounded up.
 type MaxUnknown struct {
 	Percent  int
 	Absolute int
-	// IsPercent selects Percent.
+	// IsPercent is set if Percent is used, and not Absolute.
 	IsPercent bool
 }
 
@@ -48,14 +49,14 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// In returns the engine's policy with this one for nodes.
+// In returns a copy of the engine's policy that includes this policy for nodes.
 func (p Policy) In(engine fsm.Policy) fsm.Policy { return engine.With(Machine, &p) }
 
-// policyOf returns the policy for nodes. Callers must not change it. It is a pointer because it is needed for each
-// node.
+// policyOf returns the policy for nodes. Callers must not change it. It is a pointer to avoid a copy for each node.
 func policyOf(w *fsm.World) *Policy { return nodePolicy(w.PolicyOf(Machine)) }
 
-// nodePolicy returns the policy for nodes. A missing one starts nothing.
+// nodePolicy converts a value of [fsm.Policy.Of]. If that is missing, it returns a policy that allows no automatic
+// actions.
 func nodePolicy(of any) *Policy {
 	if p, ok := of.(*Policy); ok {
 		return p
@@ -63,7 +64,7 @@ func nodePolicy(of any) *Policy {
 	return &Policy{}
 }
 
-// minReady returns the minimum for the role, 0 for an unknown role.
+// minReady returns how many other nodes with the role must be ready for a purge; 0 for an unknown role.
 func (p Policy) minReady(role journal.NodeRole) int {
 	switch role {
 	case journal.RolePrimary:
@@ -82,7 +83,7 @@ func (m MaxUnknown) Limit(total int) int {
 	return (total*m.Percent + 99) / 100
 }
 
-// String returns the form used in the configuration.
+// String returns the value as it is written in the configuration.
 func (m MaxUnknown) String() string {
 	if m.IsPercent {
 		return strconv.Itoa(m.Percent) + "%"

@@ -11,10 +11,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Observed reports whether the node's facts are known. They are not if it is known only from an adopted action.
+// Observed reports whether EKCO has observed the node. It has not if it knows the node only from an adopted action or
+// from traces.
 func (n *Node) Observed() bool { return n.FactsSeq != 0 }
 
-// lastFacts returns a copy of the last facts, or nil.
+// lastFacts returns a copy of the last facts, or nil if EKCO has not observed the node.
 func (n *Node) lastFacts() *journal.NodeFacts {
 	if !n.Observed() {
 		return nil
@@ -24,26 +25,25 @@ func (n *Node) lastFacts() *journal.NodeFacts {
 	return &facts
 }
 
-// Present reports whether the Node object exists, as far as EKCO knows. After its purge a node is not present, even if
-// EKCO has not yet seen it disappear.
+// Present reports whether the Node object exists, as far as EKCO knows. It returns false after a purge, even if EKCO
+// has not yet observed that the object no longer exists.
 func (n *Node) Present() bool {
 	return n.Observed() && n.GoneAt.IsZero() && n.State != Purged && !n.purged()
 }
 
-// Ready reports whether the node is present and ready by kURL's definition.
+// Ready reports whether the node is present and ready; see [journal.NodeFacts.Ready].
 func (n *Node) Ready() bool { return n.Present() && n.Facts.Ready() }
 
-// Unreachable reports whether the node is present and has the unreachable
-// taint.
+// Unreachable reports whether the node is present and has the unreachable taint.
 func (n *Node) Unreachable() bool { return !n.UnreachableSince.IsZero() && n.Present() }
 
-// Lost reports whether the node is unreachable by its last facts, so that pods may be stuck on it.
+// Lost reports whether the node has the unreachable taint in its last facts, even if the Node no longer exists.
 func (n *Node) Lost() bool {
 	_, unreachable := n.Facts.Unreachable()
 	return unreachable
 }
 
-// mayAnswer reports whether the node is present and may be reachable now. A flapping node may be.
+// mayAnswer reports whether the node is present and reachable, or flapping, so that it may be reachable now.
 func (n *Node) mayAnswer() bool {
 	return n.Present() && (n.UnreachableSince.IsZero() || n.Facts.Flapping)
 }
@@ -54,16 +54,16 @@ func (n *Node) mayBeReady() bool { return n.Ready() || n.Present() && n.Facts.Fl
 // Hostname returns the machine's own hostname, "" if unknown.
 func (n *Node) Hostname() string { return n.Facts.Hostname }
 
-// Labelled returns the value of a label, if the facts include that label.
+// Labelled returns the value of a label, and whether the facts have the label.
 func (n *Node) Labelled(label string) (value string, has bool) {
 	value, has = n.Facts.Labels[label]
 	return value, has
 }
 
-// finished reports whether the machine has reached an end.
+// finished reports whether the node is in state Purged or Gone.
 func (n *Node) finished() bool { return n.State == Purged || n.State == Gone }
 
-// of returns the thing as a node.
+// of returns the data of a thing that is a node.
 func of(t *fsm.Thing) *Node { return t.Data.(*Node) }
 
 // Of returns the node with this UID, or nil.
@@ -86,8 +86,8 @@ func All(s *fsm.State) iter.Seq[*Node] {
 	}
 }
 
-// ByName returns the machines with that name: the present one first, then those with an open action, then the others,
-// the last seen first.
+// ByName returns the nodes with this name: first the present node, then nodes with an open action, then the others. In
+// each group, the node that was observed last comes first.
 func ByName(s *fsm.State, name string) []*Node {
 	var nodes []*Node
 	for _, uid := range s.Named(Machine, name) {
@@ -110,7 +110,7 @@ func ByName(s *fsm.State, name string) []*Node {
 	return nodes
 }
 
-// Known returns copies of all nodes, by name. They share nothing with the state.
+// Known returns copies of all nodes, sorted by name. They share no memory with the state.
 func Known(s *fsm.State) []Node {
 	nodes := make([]Node, 0, len(s.Things))
 	for n := range All(s) {
@@ -130,8 +130,8 @@ func Known(s *fsm.State) []Node {
 	return nodes
 }
 
-// openClearOf returns the open clear-node that is to free the pod. This matters if the action was adopted before EKCO
-// saw the pod.
+// openClearOf returns the id of the open clear-node that must free the pod, or "". There can be one when EKCO first
+// sees the pod, if the action was adopted before that.
 func openClearOf(s *fsm.State, nodeUID, podUID string) string {
 	found := ""
 	for id, rec := range s.Actions {

@@ -13,9 +13,9 @@ const (
 	RuleExcluded      = "Excluded"
 	RuleStormBrake    = "StormBrake"
 	RuleReadyMinimums = "ReadyMinimums"
-	// RuleTriedBefore: a purge of the node ended as a dry run or was cancelled.
+	// RuleTriedBefore: the last purge of the node was a dry run or was cancelled.
 	RuleTriedBefore = "TriedBefore"
-	// RuleReplaced refuses a person's request if the name belongs to another node than the one that the person saw.
+	// RuleReplaced refuses a person's request if the name now belongs to another node than the one that the person saw.
 	RuleReplaced = fsm.RuleReplaced
 )
 
@@ -23,7 +23,7 @@ func rules() []fsm.Rule {
 	return []fsm.Rule{
 		{
 			Name: RuleExcluded,
-			// Nobody can remove the label of a Node that is gone.
+			// If the Node no longer exists, the label cannot be removed, so the rule must not refuse.
 			Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
 				n := of(t)
 				return n.Present() && n.Facts.Excluded
@@ -77,15 +77,16 @@ func rules() []fsm.Rule {
 	}
 }
 
-// purgeTried reports whether EKCO must not purge the node automatically again: a person cancelled the purge, or it was
-// a dry run and another dry run would show nothing new.
+// purgeTried reports whether EKCO must not purge the node automatically again, because the last purge was cancelled, or
+// was a dry run and another one would be a dry run too.
 func purgeTried(w *fsm.World, n *Node) bool {
 	last := n.lastPurge()
 	return last != nil && !onlyDryRun(w, last.Outcome) &&
 		(last.Outcome == journal.OutcomeDryRun || last.Outcome == journal.OutcomeCancelled)
 }
 
-// continuesWhen says for how many more nodes EKCO waits.
+// continuesWhen returns a text that says for how many more nodes EKCO waits. isSo and areSo are the ends of the
+// sentence for one node and for several.
 func continuesWhen(more int, isSo, areSo string) string {
 	return "EKCO continues when " + words.CountOf(more, "more node "+isSo, "more nodes "+areSo)
 }

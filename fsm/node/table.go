@@ -4,7 +4,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Events of the node machine.
+// The names of the transitions and entrances of the node machine.
 const (
 	eventAdopted  = "adopted"
 	eventTraced   = "traced"
@@ -18,7 +18,7 @@ const (
 	eventGone     = "gone"
 )
 
-// Table returns the machine of a node.
+// Table returns the states and transitions of a node.
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "A node", OwnFacts: true,
@@ -30,14 +30,14 @@ func Table() fsm.Table {
 			{Event: eventTraced, To: string(Gone), When: "a person purges a node that EKCO never saw, and something is left of it"},
 		},
 		Transitions: []fsm.Transition{
-			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: tellLost},
-			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Tells: tellOpen("a clear-node action is open")},
-			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Tells: tellOpen("no terminating pod is left")},
-			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Tells: tellStopped},
-			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Tells: tellOpen("a purge-node action is open")},
-			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Tells: tellPurged},
-			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Tells: tellReturned},
-			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Tells: tellGone},
+			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: reportLost},
+			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Tells: reportOpen("a clear-node action is open")},
+			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Tells: reportOpen("no terminating pod is left")},
+			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Tells: reportStopped},
+			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Tells: reportOpen("a purge-node action is open")},
+			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Tells: reportPurged},
+			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Tells: reportReturned},
+			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Tells: reportGone},
 		},
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// wantsClear wants a clear-node for all pods that are due. An open clear-node, or an open or refused purge, does not
-// prevent it.
+// wantsClear calls want with a clear-node if some of the node's pods are due, and with one for the time when the next
+// pod is due. It does so even if another clear-node or a purge is open, or if a purge is refused.
 func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	if len(n.Pods) == 0 {
 		return
@@ -40,16 +40,17 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// onlyDryRun reports whether the outcome is that of a dry run and EKCO now acts for real, so that the work is still to
-// be done.
+// onlyDryRun reports whether the last action was a dry run and EKCO is no longer in dry-run mode, so that a real action
+// is still necessary.
 func onlyDryRun(w *fsm.World, outcome journal.Outcome) bool {
 	return outcome == journal.OutcomeDryRun && !w.Policy.DryRun
 }
 
-// nodeDue returns when the node has been lost for long enough to free its pods.
+// nodeDue returns when the node has been unreachable for long enough that EKCO may free its pods.
 func nodeDue(n *Node, p *Policy) time.Time { return n.UnreachableSince.Add(p.ClearAfter) }
 
-// podDue returns when the pod may be freed: its node must be lost for long enough, and the pod's own time must be over.
+// podDue returns when EKCO may free the pod: the node must be unreachable for long enough, and the pod's grace period
+// and PodGrace must be over.
 func podDue(pod *Pod, nodeDue time.Time, p *Policy) time.Time {
 	podDue := pod.SeenAt.Add(time.Duration(pod.Grace) + p.PodGrace)
 	if podDue.After(nodeDue) {
@@ -84,7 +85,7 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 	}, cause
 }
 
-// wantsPurge wants a purge. The node that was lost first has the first turn.
+// wantsPurge calls want with a purge, unless one is open. The node that was lost first is purged first.
 func wantsPurge(n *Node, w *fsm.World, want func(fsm.Want)) {
 	p := policyOf(w)
 	if !p.PurgeDeadNodes || slices.ContainsFunc(w.Open(n.Thing), isPurge) {

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for nodes, their pods, and the actions about them.
+// Words has the entries of the message catalog for nodes, their pods, and the actions on them.
 var Words = words.Component{
 	Name:        "node",
 	APIVersions: map[string]string{"Node": "v1", "Pod": "v1"},
@@ -86,7 +86,7 @@ func terminating(e journal.Event, p *journal.PodTerminating) string {
 	return fmt.Sprintf("%s on unreachable node %s is terminating (%s %s)", words.Object(e.Subject), e.Subject.Node, deadline, words.Stamp(p.DeletionTimestamp))
 }
 
-// observed describes what EKCO saw of a node.
+// observed returns the part of a sentence that describes new facts about a node.
 func observed(p *journal.NodeObserved) string {
 	text := "is " + condition(p.NodeFacts)
 	if p.Flapping {
@@ -98,13 +98,13 @@ func observed(p *journal.NodeObserved) string {
 	return text
 }
 
-// condition describes a node's facts.
+// condition returns the part of a sentence that describes the condition of a node.
 func condition(f journal.NodeFacts) string {
 	text := "ready"
 	switch {
 	case f.Ready():
 	case !slices.ContainsFunc(f.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable }):
-		text = "cordoned: no new pods start on it" // Kubernetes still calls it ready
+		text = "cordoned: no new pods start on it" // Kubernetes still reports Ready
 	default:
 		var meanings []string
 		for _, taint := range f.Taints {
@@ -124,8 +124,8 @@ func exclusion(f journal.NodeFacts) string {
 	return ""
 }
 
-// taintMeaning describes the taints with a key. After one loss Kubernetes sets several, one after the other, and their
-// effects distinguish the observations.
+// taintMeaning returns a text for the taints with a key. It names their effects, because Kubernetes adds several taints
+// one after the other, and the texts of these observations must differ.
 func taintMeaning(key string, f journal.NodeFacts) string {
 	var effects []string
 	for _, taint := range f.Taints {

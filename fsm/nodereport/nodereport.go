@@ -1,5 +1,5 @@
-// Package nodereport decides about reports of nodes: only a person requests them. They are about things of the node
-// machine, and have no machine of their own.
+// Package nodereport defines the action report-node, which only a person can request. It has no machine of its own,
+// because its subjects are nodes.
 package nodereport
 
 import (
@@ -8,18 +8,18 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Name is the component's name in the history.
+// Name is the value of "ekco history --component" for this action.
 const Name = "node-report"
 
-// Capability returns the kind of action. It obeys only the rules of every kind: it changes nothing on its node, and
-// people request it when something is wrong.
+// Capability returns the kind of action. It obeys only the rules that every kind obeys, because the action changes
+// nothing, and persons need it when something is wrong.
 func Capability() fsm.Capability {
 	return fsm.Capability{Kinds: []fsm.ActionKind{{
 		Name: journal.ActionReportNode, Verb: "report", Machine: "node", Manual: true,
 	}}}
 }
 
-// Words are the words for its events.
+// Words has the entries of the message catalog for report-node.
 var Words = words.Component{
 	Name: Name, Machine: Name,
 	Actions: []words.Action{{Kind: journal.ActionReportNode, Verb: "report on", Noun: "node"}},

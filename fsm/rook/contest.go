@@ -9,26 +9,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// withHosts adds to the key of a change which hosts the CRUSH map has: with other hosts, EKCO makes an earlier change
-// again although no other program undid it.
+// withHosts adds to the key of a change a number that identifies the hosts in the CRUSH map. When these hosts change,
+// EKCO may make an earlier change again although no other program undid it, and that must not count as a contest.
 func withHosts(about string, w *fsm.World) string {
 	ceph := find(w, journal.RookCeph)
 	if ceph == nil {
 		return about
 	}
-	return about + sinceHosts + strconv.FormatUint(of(ceph).Crush, 10)
+	return about + hostsSeparator + strconv.FormatUint(of(ceph).Crush, 10)
 }
 
-const sinceHosts = "@"
+// hostsSeparator separates the key of a change and the number that [withHosts] adds.
+const hostsSeparator = "@"
 
-// forgetContests drops the contests of changes that were made with other hosts than this action's.
+// forgetContests deletes the contests of changes that were made with other hosts in the CRUSH map than this action.
 func forgetContests(t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Request.Change == nil {
 		return
 	}
-	_, hosts, among := strings.Cut(rec.Request.Change.Key, sinceHosts)
+	_, hosts, among := strings.Cut(rec.Request.Change.Key, hostsSeparator)
 	maps.DeleteFunc(t.Contests, func(key string, _ *fsm.Contest) bool {
-		_, others, is := strings.Cut(key, sinceHosts)
+		_, others, is := strings.Cut(key, hostsSeparator)
 		return among && is && others != hosts
 	})
 }

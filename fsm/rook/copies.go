@@ -8,9 +8,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// wishCopies asks that each pool of a custom resource has as many copies as there are hosts for them, within the
-// limits. It adds one copy at a time: otherwise Ceph stops serving a pool until it has made as many copies as the pool
-// then needs to be served. It never asks for fewer.
+// wishCopies returns the change after which each pool of a custom resource has as many copies as there are hosts,
+// within the limits of the configuration. It adds one copy at a time: a larger step also raises the minimum of copies
+// with which Ceph serves a pool, and Ceph would not serve it until these copies exist. wishCopies never lowers a
+// number.
 func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := hosts(w)
 	p := policyOf(w)
@@ -33,7 +34,7 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	change.Names = namesAt(now.Names, change.Numbers)
 	why := fmt.Sprintf("min_ceph_pool_replication is %d", p.MinCopies)
 	if target > p.MinCopies {
-		why = running(count)
+		why = upHostsText(count)
 	}
 	if next := highest(change); next > p.MinCopies {
 		change.Hosts = next
@@ -46,16 +47,16 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 
 // highest returns the highest number that the change sets.
 func highest(change journal.RookChange) int {
-	most := 0
+	maximum := 0
 	for _, number := range change.Numbers {
-		most = max(most, number.To)
+		maximum = max(maximum, number.To)
 	}
-	return most
+	return maximum
 }
 
-// largestPool returns, of the pools made from this place in the resource, the largest number of copies and the pool's
-// name; zero if there is none, or if Ceph has not reported. A request for fewer copies than that makes Rook remove
-// some, even if the number in the resource rises.
+// largestPool returns the pool with the most copies among the pools that Rook makes for a number in the resource, and
+// its number of copies; zero if there is no such pool, or if Ceph has not reported. If EKCO set a lower number, Rook
+// would remove copies, even if the number in the resource rises.
 func largestPool(reported *journal.CephFacts, of journal.Subject, names journal.RookNames, place string) (size int, pool string) {
 	for _, made := range madeOf(reported, of, names, place) {
 		if made.Size > size {
@@ -65,8 +66,8 @@ func largestPool(reported *journal.CephFacts, of journal.Subject, names journal.
 	return size, pool
 }
 
-// purging returns the node that a person or EKCO purges, "" for none. Until it is gone, the final number of hosts is
-// unknown, and EKCO would not lower again what it raised.
+// purging returns the node that is being purged, or "". During a purge EKCO does not know how many hosts will remain,
+// and it would not lower a number again that it raised too far.
 func purging(w *fsm.World) string {
 	for _, rec := range w.Actions {
 		if isPurge(rec) {
@@ -76,7 +77,7 @@ func purging(w *fsm.World) string {
 	return ""
 }
 
-// outdatedNumbers returns why EKCO no longer raises a number, or "".
+// outdatedNumbers returns why a change of numbers is no longer needed, or "".
 func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World) string {
 	p := policyOf(w)
 	switch node := purging(w); {
@@ -84,8 +85,8 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 		return ""
 	case node != "" && !onlyLowersMinSize(change):
 		return "node " + node + " is being purged"
-	case lacksHosts(change, w) != "":
-		return lacksHosts(change, w)
+	case lackingHostsReason(change, w) != "":
+		return lackingHostsReason(change, w)
 	case !journal.HasRookPools(of):
 		return ""
 	case !p.has(of):
@@ -96,30 +97,30 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 		if keeps, pool := largestPool(reported, of, change.Names, place); keeps > number.To {
 			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copies(keeps), pool, number.To)
 		}
-		if most := max(p.MinCopies, p.MaxCopies); number.To > most {
-			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), most)
+		if limit := max(p.MinCopies, p.MaxCopies); number.To > limit {
+			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), limit)
 		}
 	}
 	return ""
 }
 
-// lacksHosts returns that there are fewer hosts than the change needs, or "".
-func lacksHosts(change journal.RookChange, w *fsm.World) string {
+// lackingHostsReason returns the message that there are fewer hosts than the change needs, or "".
+func lackingHostsReason(change journal.RookChange, w *fsm.World) string {
 	if count, known := hosts(w); known && count < change.Hosts {
-		return fmt.Sprintf("%s, but it needs %d", running(count), change.Hosts)
+		return fmt.Sprintf("%s, but it needs %d", upHostsText(count), change.Hosts)
 	}
 	return ""
 }
 
-// running says how many hosts have running OSDs.
-func running(hosts int) string {
+// upHostsText returns a text that says how many hosts have OSDs that are up and in.
+func upHostsText(hosts int) string {
 	if hosts == 1 {
 		return "1 host has OSDs that are up and in"
 	}
 	return words.Count(hosts, "host") + " have OSDs that are up and in"
 }
 
-// raise returns the change that raises each number below its target. A number with target 0 is left alone.
+// raise returns the change that raises each number that is below its target. A number with target 0 does not change.
 func raise(now journal.RookFacts, target func(place string) int) journal.RookChange {
 	change := journal.RookChange{}
 	for place, has := range now.Numbers {

@@ -7,13 +7,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The number of monitors and managers that EKCO sets once there are so many hosts. It never lowers them.
+// The numbers of monitors and managers that EKCO sets, and how many hosts it needs to set them. EKCO never lowers the
+// numbers.
 const (
 	hostsForMons, mons = 3, 3
 	hostsForMgrs, mgrs = 2, 2
 )
 
-// wishDaemons asks that Ceph's monitors and managers are redundant.
+// wishDaemons returns the change that makes Ceph's monitors and managers redundant.
 func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := hosts(w)
 	if !known || t.Kind != journal.RookCluster.Kind {
@@ -30,12 +31,12 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	return wish{
 		kind: journal.ActionAddCephDaemons, change: change,
-		why:   fmt.Sprintf("%s, so it should have %s, and has %s", running(count), change.To(), change.From()),
+		why:   fmt.Sprintf("%s, so it should have %s, and has %s", upHostsText(count), change.To(), change.From()),
 		field: "the monitors and managers of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen,
 	}, true
 }
 
-// daemons returns how many there must be at least with so many hosts; zero if any number is right.
+// daemons returns the minimum of a number of daemons for this number of hosts; zero if there is no minimum.
 func daemons(place string, hosts int) int {
 	switch {
 	case place == journal.RookMons && hosts >= hostsForMons:

@@ -22,14 +22,14 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return append(lines, waits(t, w)...)
 }
 
-// cephDetails describes Ceph.
+// cephDetails returns the lines about Ceph.
 func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 	lines := []string{"hosts with OSDs that are up and in: " + listNames(facts.Hosts)}
 	reported := facts.Ceph
 	if reported == nil {
 		return lines
 	}
-	if idle := without(reported.Occupied, facts.Hosts); len(idle) > 0 {
+	if idle := namesWithout(reported.Occupied, facts.Hosts); len(idle) > 0 {
 		lines = append(lines, "hosts whose OSDs are all down or out: "+listNames(idle))
 	}
 	if reported.Version != "" {
@@ -46,7 +46,7 @@ func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 	return lines
 }
 
-// clusterDetails says which nodes Ceph may use, and which of them have no OSD.
+// clusterDetails returns the lines that say which nodes Ceph may use, and which listed nodes have no OSD.
 func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
 	if facts.Version != "" {
 		lines = append(lines, "Rook "+facts.Version)
@@ -54,7 +54,7 @@ func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
 	if facts.Storage == nil {
 		return lines
 	}
-	lines = append(lines, stored(facts.Storage))
+	lines = append(lines, storageText(facts.Storage))
 	if without := withoutOSD(facts.Storage, w); len(without) > 0 {
 		lines = append(lines, "listed, but without an OSD: "+listNames(without)+" (Rook needs a free disk there, and some minutes)")
 	}
@@ -79,7 +79,7 @@ func withoutOSD(storage *journal.RookStorage, w *fsm.World) (names []string) {
 	return names
 }
 
-// numberDetails gives each number's value in the resource, in Ceph, and its target.
+// numberDetails returns a line for each number with its value in the resource, its value in Ceph, and EKCO's target.
 func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 	reported, _ := cephFacts(w)
 	now := of(t).Now()
@@ -101,7 +101,7 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return lines
 }
 
-// numberTarget returns the number that EKCO wants, which is the present one if it wants no change.
+// numberTarget returns the value that EKCO wants for a number, or the present value if EKCO wants no change.
 func numberTarget(t *fsm.Thing, place string, w *fsm.World) int {
 	now := of(t).Now().Numbers[place]
 	target, known := wanted(t, place, w)
@@ -111,15 +111,15 @@ func numberTarget(t *fsm.Thing, place string, w *fsm.World) int {
 	if fewer, is := wishFewerAt(t, place, w); is {
 		return fewer.change.Numbers[place].To
 	}
-	if leftAlone(t, place, w) {
+	if isLeftUnchanged(t, place, w) {
 		return now
 	}
 	return max(now, target)
 }
 
-// leftAlone reports whether EKCO leaves a number alone because Ceph keeps one of its pools in more copies than EKCO
-// would set.
-func leftAlone(t *fsm.Thing, place string, w *fsm.World) bool {
+// isLeftUnchanged reports whether EKCO does not change a number because Ceph has more copies of one of its pools than
+// EKCO would set.
+func isLeftUnchanged(t *fsm.Thing, place string, w *fsm.World) bool {
 	reported, _ := cephFacts(w)
 	now := of(t).Now()
 	target, known := wanted(t, place, w)
@@ -127,7 +127,7 @@ func leftAlone(t *fsm.Thing, place string, w *fsm.World) bool {
 	return known && now.Numbers[place] < target && target < keeps
 }
 
-// wanted returns the minimum of a number for the present hosts, and whether it is known.
+// wanted returns the minimum of a number for the present hosts, and false if it is unknown or EKCO does not manage it.
 func wanted(t *fsm.Thing, place string, w *fsm.World) (target int, known bool) {
 	count, known := hosts(w)
 	p := policyOf(w)
@@ -140,7 +140,7 @@ func wanted(t *fsm.Thing, place string, w *fsm.World) (target int, known bool) {
 	return p.copies(count), p.has(t.Subject)
 }
 
-// waits returns why EKCO does not make the changes that it wants.
+// waits returns lines that say why EKCO does not make the changes that it wants now.
 func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, asked := range wishes(t, w) {
 		if why := refused(t, asked, w); why != "" {
@@ -158,7 +158,7 @@ func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
 // refused returns why EKCO does not request this change now, or "".
 func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
 	for _, refusal := range w.Refusals {
-		about := w.Things[fsm.Key(refusal.Subject)] // nil for what is refused to all
+		about := w.Things[fsm.Key(refusal.Subject)] // nil for a refusal that applies to all things
 		if refusal.Kind == asked.kind && (about == nil || about == t) {
 			return refusal.Reason
 		}
@@ -187,8 +187,8 @@ func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 	}
 }
 
-// poolTarget returns how many copies of a pool EKCO wants Ceph to keep, set by command or by Rook from a custom
-// resource; false for a pool that neither sets.
+// poolTarget returns how many copies of a pool EKCO wants, for a pool whose copies EKCO sets by command or Rook sets
+// from a custom resource. It returns false for other pools.
 func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (target int, is bool) {
 	if all := poolsOf(w, facts); all.sets(pool) {
 		return all.wanted(pool), true
@@ -201,7 +201,7 @@ func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (t
 		for _, place := range placesOf(of(t).Now().Numbers) {
 			switch {
 			case !of(t).Now().Names.Make(t.Subject, place, pool.Name):
-			case leftAlone(t, place, w):
+			case isLeftUnchanged(t, place, w):
 				return pool.Size, true
 			default:
 				return numberTarget(t, place, w), true
@@ -211,7 +211,7 @@ func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (t
 	return 0, false
 }
 
-// healthValue converts Ceph's health; an unknown one counts as bad.
+// healthValue returns Ceph's health as a number for the metric. An unknown health counts as HEALTH_ERR.
 func healthValue(health string) float64 {
 	switch health {
 	case "HEALTH_OK":
@@ -222,8 +222,8 @@ func healthValue(health string) float64 {
 	return 2
 }
 
-// without returns the names that are not among the others.
-func without(names, others []string) []string {
+// namesWithout returns the names that are not among the others.
+func namesWithout(names, others []string) []string {
 	known := map[string]bool{}
 	for _, name := range others {
 		known[name] = true
@@ -234,7 +234,7 @@ func without(names, others []string) []string {
 // maxNames limits how many names a line has.
 const maxNames = 20
 
-// listNames lists the first names, and how many more there are.
+// listNames returns a text with the first maxNames names, and how many more there are.
 func listNames(names []string) string {
 	switch {
 	case len(names) == 0:

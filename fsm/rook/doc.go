@@ -1,3 +1,3 @@
-// Package rook is the machine of Rook's storage: EKCO lets Ceph use new nodes, raises the number of copies as the
-// number of hosts grows, and makes Ceph's daemons redundant.
+// Package rook is the machine for Rook's storage. EKCO adds new nodes to the list of storage nodes, raises the number
+// of copies as the number of hosts grows, lowers it after hosts were lost for good, and makes Ceph's daemons redundant.
 package rook

@@ -8,22 +8,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleRookVersion refuses while the version of Rook is unknown.
+// RuleRookVersion refuses all changes while the version of Rook is unknown.
 const RuleRookVersion = "RookVersion"
 
-// RuleStorageHostsNamed refuses to replace all nodes with a list that would leave out a host with OSDs.
+// RuleStorageHostsNamed refuses to replace the setting that Ceph uses all nodes by a list, if the list would lack a
+// host with OSDs.
 const RuleStorageHostsNamed = "StorageHostsNamed"
 
 // RuleCephRoom refuses more copies while Ceph reports too little free space.
 const RuleCephRoom = "CephRoom"
 
-// RulePurgeOpen refuses to raise anything while a node is being purged.
+// RulePurgeOpen refuses to raise a number while a node is being purged.
 const RulePurgeOpen = "PurgeOpen"
 
-// RuleHostMayReturn refuses fewer copies while another host that has left the CRUSH map may come back.
+// RuleHostMayReturn refuses to lower copies while another host that has left the CRUSH map may return.
 const RuleHostMayReturn = "HostMayReturn"
 
-// kinds returns the kinds of action that change Rook's custom resources.
+// kinds returns the kinds of action about Rook's storage.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionAddStorageNodes, "add-storage-nodes", RuleStorageHostsNamed),
@@ -34,8 +35,8 @@ func kinds() []fsm.ActionKind {
 	}
 }
 
-// oneAtATime makes actions of the kind run one at a time. A stalled one keeps the others waiting, so that a person
-// looks first.
+// oneAtATime makes actions of the kind run one at a time. If one stalls, the others wait, so that a person first finds
+// out why.
 func oneAtATime(kind fsm.ActionKind, turn string) fsm.ActionKind {
 	kind.Turn = turn
 	kind.Rules = append(kind.Rules, fsm.RuleOneAtATime)
@@ -45,7 +46,7 @@ func oneAtATime(kind fsm.ActionKind, turn string) fsm.ActionKind {
 func kind(name journal.ActionKind, verb string, rules ...string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: verb, Machine: Machine,
-		// No RuleBackOff: see again, whose backoff ends when EKCO wants another change.
+		// RuleBackOff is not necessary: the function again has a backoff that ends when EKCO wants another change.
 		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion}, rules...),
 		Domains:     []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).Off },
@@ -84,7 +85,7 @@ func rules() []fsm.Rule {
 		},
 		Lifted: fsm.Always("EKCO continues when Ceph has space again: add disks, or delete data"),
 	}, {
-		// Only to begin: an action left half done helps nobody.
+		// The rule is only checked before an action begins, because an action that has begun should be finished.
 		Name: RulePurgeOpen, Cluster: true, ToBegin: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool {
 			return purging(w) != "" && !isAllowedInPurge(t, kind, w)
@@ -104,7 +105,7 @@ func rules() []fsm.Rule {
 	}}
 }
 
-// awaited returns the hosts for which the thing's change of this kind waits.
+// awaited returns the hosts that may return and for which the thing's change of this kind waits.
 func awaited(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) []leftHost {
 	for _, asked := range wishes(t, w) {
 		if asked.kind == kind.Name {
@@ -114,7 +115,7 @@ func awaited(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) []leftHost {
 	return nil
 }
 
-// spaceWarnings returns the codes in Ceph's health that report too little space.
+// spaceWarnings returns the codes of Ceph's failed health checks that report too little free space.
 func spaceWarnings(w *fsm.World) (codes []string) {
 	reported, _ := cephFacts(w)
 	if reported == nil {

@@ -13,44 +13,45 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// lowerDelay is how long a host must be gone before EKCO lowers copies. Until then the state shows the difference, and
-// a person who replaces the host may finish.
+// lowerDelay is how long a host must be gone before EKCO lowers copies. Until then the status shows the difference, and
+// a person can finish the replacement of the host.
 const lowerDelay = 30 * time.Second
 
-// maxLeft is how many gone hosts are remembered, the newest.
+// maxLeft is the maximum length of Resource.Left. The newest hosts are kept.
 const maxLeft = 64
 
 // leftHost is a host that has left the CRUSH map.
 type leftHost struct {
 	Host string `json:"host"`
-	// Seq is the event that reported it, At when EKCO saw it.
+	// Seq is the event that reported that the host has left. At is when EKCO saw it.
 	Seq uint64    `json:"seq"`
 	At  time.Time `json:"at"`
 }
 
-// heldNumber is an observed number, and the event since which it has that value.
+// heldNumber is the observed value of a number. Seq is the event that first had this value.
 type heldNumber struct {
 	Number int    `json:"number"`
 	Seq    uint64 `json:"seq"`
 }
 
-// Observed also notes which hosts have left the CRUSH map, and since when each number has its value: EKCO lowers only a
-// number that was so large while the host was still there.
+// Observed implements [fsm.Machine]. It also stores which hosts have left the CRUSH map, and when each number was set,
+// because EKCO does not lower a number that was set after a host left: such a value is intended.
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	r := of(t)
 	before := crushHosts(r.Facts)
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
 	}
-	r.leave(before, e)
-	r.hold(e)
+	r.updateLeft(before, e)
+	r.recordNumbers(e)
 	return nil
 }
 
-// leave compares the CRUSH map with the former one. Events without a CRUSH map do not show which hosts left.
-func (r *Resource) leave(before []string, e journal.Event) {
+// updateLeft updates Left and Crush after new facts. before are the hosts in the CRUSH map according to the facts
+// before.
+func (r *Resource) updateLeft(before []string, e journal.Event) {
 	now := crushHosts(r.Facts)
-	if len(without(now, before)) > 0 || len(without(before, now)) > 0 {
+	if len(namesWithout(now, before)) > 0 || len(namesWithout(before, now)) > 0 {
 		r.Crush = e.Seq
 	}
 	r.Left = slices.DeleteFunc(r.Left, func(l leftHost) bool { return slices.Contains(now, l.Host) })
@@ -62,8 +63,9 @@ func (r *Resource) leave(before []string, e journal.Event) {
 	r.Left = r.Left[max(0, len(r.Left)-maxLeft):]
 }
 
-// hold notes the numbers that have changed. A number that EKCO lowered in part counts as old as before.
-func (r *Resource) hold(e journal.Event) {
+// recordNumbers updates Held, which says when each number got its value. A number that EKCO has lowered only in part
+// keeps the event of its former value, so that EKCO can lower it further.
+func (r *Resource) recordNumbers(e journal.Event) {
 	holds := make(map[string]heldNumber, len(r.Facts.Numbers))
 	for place, number := range r.Facts.Numbers {
 		if holds[place] = r.Held[place]; r.Held[place].Number == number {
@@ -93,8 +95,8 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// notLowered forgets what an action was to lower in part but did not.
-func (r *Resource) notLowered(rec *journal.ActionRecord) {
+// removeFromPartly removes the numbers of an action from Partly, if the action did not lower them.
+func (r *Resource) removeFromPartly(rec *journal.ActionRecord) {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err == nil && change.Partly && !r.Made[rec.Kind] {
 		maps.DeleteFunc(r.Partly, func(place string, _ heldNumber) bool { _, is := change.Numbers[place]; return is })
@@ -108,16 +110,18 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// returnTimeout is how long EKCO waits for a host that has left the CRUSH map to return while its Node exists: copies
-// stay while a person replaces its disks or reinstalls it.
+// returnTimeout is how long EKCO waits for a host that has left the CRUSH map and whose Node exists, before it lowers
+// copies. A person may be replacing the host's disks or reinstalling the host.
 const returnTimeout = 24 * time.Hour
 
-// wishFewer asks that a pool has no more copies than hosts remain, once a host is gone for good: out of the CRUSH map,
-// and without a Node of its name. It lowers one number at a time, and only one that was so large while the host was
-// still there: a person who set it since meant it. It leaves alone a pool that Ceph does not have under Rook's name for
-// it, or whose copies may share a host: that action could not begin, and would keep all others waiting. It never goes
-// below the number of hosts in the CRUSH map, running or not, so that it never conflicts with [wishCopies]. Numbers
+// wishFewer returns the change that lowers the copies of a pool to the number of remaining hosts, after a host was lost
+// for good: it is not in the CRUSH map, and no Node has its name. wishFewer returns one number at a time, and numbers
 // that wait for a host to return come last.
+//
+// It lowers a number only if that had its value while the host was still there, because a person set a newer value on
+// purpose. It does not lower the copies of a pool that Ceph does not have under Rook's name for it, or whose copies may
+// share a host: such an action could not begin, and all other actions of the kind would have to wait. The result is
+// never below the number of hosts in the CRUSH map, running or not, so that it does not conflict with [wishCopies].
 func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	for _, place := range placesOf(of(t).Now().Numbers) {
 		asked, asks := wishFewerAt(t, place, w)
@@ -131,7 +135,7 @@ func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	return waiting, is
 }
 
-// wishFewerAt is [wishFewer] for one number.
+// wishFewerAt returns the change of [wishFewer] for one number.
 func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	p := policyOf(w)
 	ceph := find(w, journal.RookCeph)
@@ -140,7 +144,7 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	}
 	hosts := len(crushHosts(of(ceph).Facts))
 	if hosts == 0 || !hasCopyPerHost(madeOf(of(ceph).Facts.Ceph, t.Subject, of(t).Now().Names, place)) {
-		return wish{}, false // losing a host does not affect its copies, or that is unknown
+		return wish{}, false // the loss of a host does not reduce the possible copies, or this is unknown
 	}
 	now := of(t).Now().Numbers[place]
 	gone, since, back := goneSince(of(ceph).Left, of(t).heldSince(place), w)
@@ -156,12 +160,13 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	change.Names = namesAt(of(t).Now().Names, change.Numbers)
 	return wish{
 		kind: journal.ActionLowerCopies, change: change, due: since.Add(lowerDelay), awaited: back,
-		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),
+		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", goneText(gone), words.Count(hosts, "host"), change.To(), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), about: withHosts(place, w),
 	}, true
 }
 
-// hasCopyPerHost reports whether each of the pools is known to put every copy on another host, any host.
+// hasCopyPerHost reports whether Ceph puts each copy of these pools on a different host, and may use any host. It
+// returns false if there are no pools.
 func hasCopyPerHost(pools []journal.CephPool) bool {
 	other := func(pool journal.CephPool) bool { return pool.Bound || pool.OnOSDs }
 	return len(pools) > 0 && !slices.ContainsFunc(pools, other)
@@ -176,8 +181,8 @@ func placesOf(numbers map[string]int) []string {
 	return places
 }
 
-// heldSince returns the event since which the number has its value; the highest number there is if EKCO has not
-// observed that value yet.
+// heldSince returns the event that first had the number's present value, or the maximum number if EKCO has not observed
+// the value yet.
 func (r *Resource) heldSince(place string) uint64 {
 	if held, known := r.Held[place]; known && held.Number == r.Now().Numbers[place] {
 		return held.Seq
@@ -185,8 +190,8 @@ func (r *Resource) heldSince(place string) uint64 {
 	return ^uint64(0)
 }
 
-// goneSince returns the hosts that have left the CRUSH map after the event and are gone for good, since when, and which
-// other hosts have left it but may come back.
+// goneSince returns the hosts that have left the CRUSH map after the event and are lost for good, when the last of them
+// left, and the other hosts that have left the CRUSH map but may return.
 func goneSince(all []leftHost, after uint64, w *fsm.World) (gone []string, since time.Time, back []leftHost) {
 	there := nodesByHost(w)
 	for _, l := range all {
@@ -201,19 +206,20 @@ func goneSince(all []leftHost, after uint64, w *fsm.World) (gone []string, since
 	return gone, since, back
 }
 
-// mayReturn reports whether the host, whose Node exists, may come back: it left recently, and Ceph may use it.
+// mayReturn reports whether a host whose Node exists may return to the CRUSH map: it left less than returnTimeout ago,
+// and Ceph may use it.
 func (l leftHost) mayReturn(node *fsm.Thing, w *fsm.World) bool {
 	return w.Now.Before(l.At.Add(returnTimeout)) && mayStore(node, w)
 }
 
-// mayStore reports whether Ceph may use the node, or will be allowed to.
+// mayStore reports whether Ceph may use the node, or EKCO would add it to the list of storage nodes.
 func mayStore(node *fsm.Thing, w *fsm.World) bool {
 	now, _ := cluster(w)
 	storage, p := now.Storage, policyOf(w)
 	return storage == nil || storage.AllNodes || storage.Lists(hostname(node)) || storage.Lists(node.Name) || !p.UserManaged && hasStorageLabel(node, p)
 }
 
-// until returns when EKCO stops waiting for the first of the hosts.
+// until returns the earliest time at which EKCO stops waiting for one of the hosts.
 func until(awaited []leftHost) (first time.Time) {
 	for _, l := range awaited {
 		if at := l.At.Add(returnTimeout); first.IsZero() || at.Before(first) {
@@ -223,7 +229,7 @@ func until(awaited []leftHost) (first time.Time) {
 	return first
 }
 
-// awaitedHosts says for which hosts EKCO waits.
+// awaitedHosts returns a text that says for which hosts EKCO waits, and until when.
 func awaitedHosts(awaited []leftHost) string {
 	names := make([]string, len(awaited))
 	for i, l := range awaited {
@@ -242,7 +248,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// nodesByHost returns the existing nodes, ready or not, by each name that their hosts may have in the CRUSH map.
+// nodesByHost returns the existing nodes, ready or not, by each name that a node's host may have in the CRUSH map.
 func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	there := map[string]*fsm.Thing{}
 	for t := range w.Members(nodes) {
@@ -253,7 +259,7 @@ func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	return there
 }
 
-// crushOf returns the hosts in the CRUSH map.
+// crushHosts returns the hosts in the CRUSH map.
 func crushHosts(facts journal.RookFacts) []string {
 	if facts.Ceph == nil {
 		return nil
@@ -261,14 +267,14 @@ func crushHosts(facts journal.RookFacts) []string {
 	return facts.Ceph.Crush
 }
 
-func hostsGone(names []string) string {
+func goneText(names []string) string {
 	if len(names) == 1 {
 		return "host " + names[0] + " is"
 	}
 	return "hosts " + strings.Join(names, ", ") + " are"
 }
 
-// outdatedLowering returns why EKCO no longer lowers the copies, or "".
+// outdatedLowering returns why an action that lowers copies is no longer needed, or "".
 func outdatedLowering(t *fsm.Thing, change journal.RookChange, w *fsm.World) string {
 	asked, is := wishFewer(t, w)
 	switch {

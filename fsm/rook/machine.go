@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Capability returns what EKCO can do about Rook's storage.
+// Capability returns the capability for Rook's storage.
 func Capability() fsm.Capability {
 	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: rules()}
 }
@@ -25,8 +25,8 @@ func newMachine() machine {
 
 func (machine) New(*fsm.Thing) any { return &Resource{} }
 
-// Ended keeps what the action set, even if the action was not done. If two were open at once, the one that ends last
-// need not have made the last change.
+// Ended implements [fsm.Machine]. It stores the facts after the action's change, even if the action then failed. It
+// keeps newer facts, because if two actions were open, the one that ends last may not have made the last change.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	r := of(t)
 	if r.Made == nil {
@@ -41,7 +41,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	if r.Set.Generation < before.Generation {
 		r.Set = before
 	}
-	r.notLowered(rec)
+	r.removeFromPartly(rec)
 	return true
 }
 
@@ -49,21 +49,22 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 type wish struct {
 	kind   journal.ActionKind
 	change journal.RookChange
-	// why is the reason for people, field names what changes, from and to are its old and new value.
+	// why is the reason, field is the name of the changed value, and from and to are its old and new value; all are for
+	// people.
 	why, field, from, to string
-	// about distinguishes changes of one kind to one thing that can be undone separately.
+	// about distinguishes changes of one thing by one kind of action that another program can undo separately.
 	about string
-	// parts are the change's parts if each can be undone alone; nil if not.
+	// parts are the parts of the change that another program can undo separately, or nil.
 	parts []string
-	// seen is the newest event about other things that the change depends on.
+	// seen is the newest event about another thing that the change depends on.
 	seen uint64
-	// awaited are hosts that may come back, so that the change waits for them.
+	// awaited are hosts that may return, and for which the change waits.
 	awaited []leftHost
-	// due is the earliest time; zero for at once.
+	// due is the earliest time at which EKCO may request the change; zero means at once.
 	due time.Time
 }
 
-// contest identifies the change, to notice whether another program undoes it.
+// contest returns the change for the request, by which EKCO detects that another program undoes it; see [fsm.Contest].
 func (asked wish) contest() *journal.Change {
 	key := string(asked.kind)
 	if asked.about != "" {
@@ -72,14 +73,14 @@ func (asked wish) contest() *journal.Change {
 	return &journal.Change{Key: key, Field: asked.field, From: asked.from, To: asked.to, Parts: asked.parts}
 }
 
-// wishes returns the changes that EKCO wants, whether or not it may make them now.
+// wishes returns the changes that EKCO wants, also the ones that it may not make now.
 func wishes(t *fsm.Thing, w *fsm.World) []wish {
 	if p := policyOf(w); !t.Exists() || p.Off != "" || !manages(w) {
-		return nil // removing Rook begins with the CephCluster
+		return nil // without a CephCluster that EKCO manages, Rook may be in the process of being removed
 	}
 	var all []wish
-	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
-		if wish, asked := one(t, w); asked {
+	for _, wishFunction := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
+		if wish, asked := wishFunction(t, w); asked {
 			all = append(all, wish)
 		}
 	}
@@ -100,7 +101,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return InStep
 }
 
-// unknown reports whether the thing's target is unknown, because the hosts are.
+// unknown reports whether EKCO does not know what the thing needs, because it does not know the hosts.
 func unknown(t *fsm.Thing, w *fsm.World) bool {
 	_, known := hosts(w)
 	return !known && policyOf(w).Off == "" && t.Kind != journal.RookCeph.Kind
@@ -130,13 +131,14 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// begun reports whether the action has begun and continues automatically.
-func begun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
+// hasBegun reports whether the action has begun and has not stalled.
+func hasBegun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
 
-// Obsolete does not end an action that has begun: its own effect is no reason to stop it.
+// Obsolete implements [fsm.Machine]. An action that has begun and has not stalled is not obsolete, because its own
+// effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || !t.Exists() || begun(rec) {
+	if err != nil || !t.Exists() || hasBegun(rec) {
 		return ""
 	}
 	switch now := of(t).Now(); {
@@ -155,7 +157,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return ""
 	}
 	switch {
-	case begun(rec):
+	case hasBegun(rec):
 		return purgedSince(change, w)
 	case !manages(w):
 		return "EKCO has no CephCluster to manage any more: it is gone, is being deleted, or uses an external Ceph"

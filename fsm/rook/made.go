@@ -6,7 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// madeOf returns Ceph's pools that Rook makes from this place in the custom resource, given its pool names.
+// madeOf returns the pools in Ceph that Rook makes for the size at a JSON pointer of a custom resource. names are the
+// pool names that the resource sets.
 func madeOf(reported *journal.CephFacts, of journal.Subject, names journal.RookNames, place string) (pools []journal.CephPool) {
 	if reported == nil {
 		return nil
@@ -19,7 +20,7 @@ func madeOf(reported *journal.CephFacts, of journal.Subject, names journal.RookN
 	return pools
 }
 
-// namesAt returns the pool names of these numbers, nil for none.
+// namesAt returns the pool names for only these numbers, or nil if there are none.
 func namesAt(names journal.RookNames, numbers map[string]journal.RookNumber) (at journal.RookNames) {
 	for place := range numbers {
 		if name, own := names[place]; own {

@@ -10,8 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// wishNodes asks that Ceph may use all ready nodes with the label, and only listed nodes. It keeps what is listed, and
-// lists what has OSDs: Rook before 1.4 removes the OSDs of hosts that a list leaves out.
+// wishNodes returns the change that adds all ready nodes with the label to the list of storage nodes. It also replaces
+// the setting that Ceph uses all nodes by a list. It removes no listed node, and such a new list has all nodes with
+// OSDs, because Rook before 1.4 removes the OSDs of hosts that are not in the list.
 func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p := policyOf(w)
 	if t.Kind != journal.RookCluster.Kind || p.UserManaged {
@@ -38,8 +39,8 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return asked, true
 }
 
-// uncontested returns the nodes that no other program keeps removing from the list. If there are none it returns all,
-// so that EKCO reports why they wait.
+// uncontested returns the missing nodes without the ones that another program keeps removing from the list. If no
+// others are left, it returns all missing nodes, so that EKCO reports why they wait.
 func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
 	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
 		asked.parts = parts([]journal.RookNode{node})
@@ -51,8 +52,8 @@ func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.W
 	return free
 }
 
-// parts identifies the nodes, each of which another program may remove from the list. A node that was purged and joins
-// again is another one.
+// parts returns [journal.Change.Parts] for a change that lists these nodes. It uses UIDs, because a node that was
+// purged and joins again is another node.
 func parts(nodes []journal.RookNode) []string {
 	texts := make([]string, len(nodes))
 	for i, node := range nodes {
@@ -61,7 +62,7 @@ func parts(nodes []journal.RookNode) []string {
 	return texts
 }
 
-// listed says which nodes Ceph may use before the change.
+// listed returns a text that says which nodes Ceph may use before the change.
 func listed(storage *journal.RookStorage) string {
 	if storage.AllNodes {
 		return "all nodes"
@@ -84,7 +85,7 @@ func names(nodes []journal.RookNode) string {
 	return strings.Join(texts, ", ")
 }
 
-// missingNodes returns the nodes to add to the list, ordered by name, and the newest event about one of them.
+// missingNodes returns the nodes to add to the list, sorted by name, and the newest event with facts about one of them.
 func missingNodes(storage *journal.RookStorage, w *fsm.World) (missing []journal.RookNode, seen uint64) {
 	listed := map[string]bool{}
 	if !storage.AllNodes {
@@ -110,8 +111,8 @@ func byName(nodes []journal.RookNode) {
 	slices.SortFunc(nodes, func(a, b journal.RookNode) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// occupiedNodes returns the other nodes with OSDs, ready or not, ordered by name. It leaves out a node that is being
-// purged.
+// occupiedNodes returns the nodes with OSDs that are not in besides, ready or not, sorted by name. It leaves out nodes
+// that are being purged.
 func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal.RookNode) {
 	known := map[string]bool{}
 	for _, node := range besides {
@@ -145,7 +146,7 @@ func nodesByCrushName(w *fsm.World) map[string]*fsm.Thing {
 	return machines
 }
 
-// unlistedHost returns why a list instead of all nodes would leave out a host with OSDs, or "".
+// unlistedHost returns why the list of nodes would lack a host with OSDs, or "".
 func unlistedHost(w *fsm.World) string {
 	reported, _ := cephFacts(w)
 	if reported == nil {
@@ -163,7 +164,7 @@ func unlistedHost(w *fsm.World) string {
 	return ""
 }
 
-// hasStorageLabel reports whether the node has the label of storage nodes.
+// hasStorageLabel reports whether the node has the label that storage nodes must have, or no label is required.
 func hasStorageLabel(t *fsm.Thing, p Policy) bool {
 	if p.Label == "" {
 		return true
@@ -193,8 +194,8 @@ func (p Policy) label() string {
 	return p.Label + "=" + p.Value
 }
 
-// purgedSince returns which of the nodes to list is now being purged, or "". Only for this reason does EKCO stop an
-// action that has begun: the purge removes what the action has added.
+// purgedSince returns the message that one of the nodes to list is being purged now, or "". This is the only reason for
+// which EKCO stops an action that has begun, because the purge removes the node from the list again.
 func purgedSince(change journal.RookChange, w *fsm.World) string {
 	for _, node := range change.Nodes {
 		if t := w.Things[node.UID]; t != nil && isPurged(t, w) {
@@ -204,7 +205,7 @@ func purgedSince(change journal.RookChange, w *fsm.World) string {
 	return ""
 }
 
-// outdatedNodes returns why EKCO no longer lists these nodes, or "".
+// outdatedNodes returns why EKCO must no longer add these nodes to the list, or "".
 func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 	p := policyOf(w)
 	if len(change.Nodes) > 0 && p.UserManaged {

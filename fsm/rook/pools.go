@@ -8,10 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// wishPools asks for the settings of Ceph's pools that no custom resource has: the copies of the mgr's pool, and of all
-// pools with Rook before 1.4; with how many copies pools are served; and the minimum of placement groups for the
-// metadata of object stores. It changes one pool after the other: first what blocks a purge, and last what lowers
-// copies, which may have to wait. A pool that another program keeps changing back does not block the others.
+// wishPools returns a change of settings of a Ceph pool that no custom resource has: the number of copies of the mgr's
+// pool, and with Rook before 1.4 of all pools; the minimum of copies with which these pools are served; and the minimum
+// of placement groups for the metadata of object stores. It returns one pool at a time: first a change that a purge
+// waits for, and last a change that lowers copies, because that may have to wait. It skips a pool that another program
+// keeps changing, if there are others.
 func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if t.Kind != journal.RookCeph.Kind || !isFresh(t, w) {
 		return wish{}, false
@@ -37,16 +38,15 @@ func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return slices.MinFunc(all, func(a, b wish) int { return order(a.change) - order(b.change) }), true
 }
 
-// wishPool is the wish for one pool of Ceph. Fewer copies wait for the same delay after a host has left as other pools,
-// and for a host that may come back.
+// wishPool returns the wish for one pool in Ceph. A change that lowers copies waits as in [wishFewer].
 func wishPool(pool string, change journal.RookChange, t *fsm.Thing, w *fsm.World) wish {
 	about := pool
 	if moreCopies(change) {
-		about += "/" + change.To() // one step of several
+		about += "/" + change.To() // one of several steps, which are not contests of each other
 	}
 	asked := wish{
 		kind: journal.ActionSetCephPools, change: change,
-		why:   fmt.Sprintf("%s, so it should have %s, and has %s", running(len(of(t).Now().Hosts)), change.To(), change.From()),
+		why:   fmt.Sprintf("%s, so it should have %s, and has %s", upHostsText(len(of(t).Now().Hosts)), change.To(), change.From()),
 		field: "the numbers of Ceph's pool " + pool, from: change.From(), to: change.To(), about: withHosts(about, w),
 	}
 	if gone := of(t).Left; lowersCopies(change) && len(gone) > 0 {
@@ -56,7 +56,7 @@ func wishPool(pool string, change journal.RookChange, t *fsm.Thing, w *fsm.World
 	return asked
 }
 
-// order is which of several changes comes first.
+// order returns a number by which changes are sorted. The change with the lowest number comes first.
 func order(change journal.RookChange) int {
 	switch {
 	case onlyLowersMinSize(change):
@@ -76,8 +76,8 @@ func isAllowedInPurge(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) bool {
 	return is && asked.kind == kind.Name && onlyLowersMinSize(asked.change)
 }
 
-// onlyLowersMinSize reports whether the change only makes Ceph serve pools with fewer copies. A purge waits until pools
-// are served, so it would wait for ever for such a change.
+// onlyLowersMinSize reports whether the change only makes Ceph serve a pool with fewer copies. Such a change must be
+// allowed during a purge, because the purge may wait until the pool is served.
 func onlyLowersMinSize(change journal.RookChange) bool {
 	for place, number := range change.Numbers {
 		if _, setting, _ := journal.PoolNumber(place); setting != journal.PoolMinSize || number.To >= number.From {
@@ -87,7 +87,7 @@ func onlyLowersMinSize(change journal.RookChange) bool {
 	return len(change.Numbers) > 0
 }
 
-// belongsToPaused reports whether a configured custom resource that a person paused makes the pool.
+// belongsToPaused reports whether the pool belongs to a configured custom resource that a person paused.
 func belongsToPaused(pool string, w *fsm.World) bool {
 	for _, configured := range policyOf(w).Pools {
 		t := find(w, configured)
@@ -104,21 +104,21 @@ func belongsToPaused(pool string, w *fsm.World) bool {
 	return false
 }
 
-// isFresh reports whether Ceph's facts are newer than EKCO's last command, or that command is old enough: Ceph has no
-// generation numbers.
+// isFresh reports whether Ceph's facts show the result of EKCO's last command: they are newer, or enough time has
+// passed. EKCO cannot compare generation numbers, because Ceph has none.
 func isFresh(t *fsm.Thing, w *fsm.World) bool {
 	last := t.Last[journal.ActionSetCephPools]
 	return last == nil || last.Seq < t.FactsSeq || !w.Now.Before(last.At.Add(fsm.RetryAfter))
 }
 
-// pools is what the settings of pools depend on.
+// pools has the facts that determine the settings of pools.
 type pools struct {
 	policy Policy
-	// upHosts is how many hosts have OSDs that are up and in; allHosts is how many are in the CRUSH map, with OSDs or
-	// not.
+	// upHosts is the number of hosts with OSDs that are up and in. allHosts is the number of hosts in the CRUSH map,
+	// with OSDs or not.
 	upHosts, allHosts int
-	// mgr is the name of the mgr's pool. all is set if no custom resource sets a pool's copies. groups is set if Ceph
-	// knows the minimum of placement groups.
+	// mgr is the name of the mgr's pool. all is set if EKCO sets the copies of all pools, because Rook does not. groups
+	// is set if this version of Ceph has the setting for the minimum of placement groups.
 	mgr         string
 	all, groups bool
 	// managed is set if EKCO manages the CephCluster.
@@ -134,14 +134,14 @@ func poolsOf(w *fsm.World, facts journal.RookFacts) pools {
 	return p
 }
 
-// isOld reports whether Rook is older than 1.4, which does not change existing pools.
+// isOld reports whether Rook is older than 1.4. Such a version of Rook does not change existing pools.
 func isOld(w *fsm.World) bool {
 	asked, _ := cluster(w)
 	major, minor, known := versionOf(asked.Version)
 	return known && major == 1 && minor < 4
 }
 
-// versionOf parses the beginning of a version.
+// versionOf returns the first two numbers of a version.
 func versionOf(text string) (major, minor int, known bool) {
 	if text != "" && text[0] == 'v' {
 		text = text[1:]
@@ -150,7 +150,7 @@ func versionOf(text string) (major, minor int, known bool) {
 	return major, minor, n == 2 && err == nil
 }
 
-// change returns the numbers of the pool to change.
+// change returns the change of the pool's numbers that EKCO wants.
 func (p pools) change(pool journal.CephPool) journal.RookChange {
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{}}
 	set := func(setting string, from, to int) {
@@ -159,14 +159,14 @@ func (p pools) change(pool journal.CephPool) journal.RookChange {
 		}
 	}
 	if p.sets(pool) {
-		size := min(p.wanted(pool), pool.Size+1) // see wishCopies
+		size := min(p.wanted(pool), pool.Size+1) // one copy at a time, as in wishCopies
 		set(journal.PoolSize, pool.Size, size)
-		// With fewer hosts than that, Ceph would not serve the pool.
+		// If fewer hosts than minSize were up, Ceph would not serve the pool.
 		if minSize := size - size/2; minSize <= p.upHosts {
 			set(journal.PoolMinSize, pool.MinSize, minSize)
 		}
 		if size > pool.Size && size > p.policy.MinCopies {
-			change.Hosts = size // the configured minimum needs no hosts
+			change.Hosts = size // not for the configured minimum, which EKCO sets even with fewer hosts
 		}
 	}
 	if p.groups && hasGroups(pool) && pool.PGMin < journal.PoolPGMin && p.isMetadata(pool.Name) {
@@ -175,17 +175,19 @@ func (p pools) change(pool journal.CephPool) journal.RookChange {
 	return change
 }
 
-// hasGroups reports whether the pool has so many placement groups that Ceph accepts that minimum.
+// hasGroups reports whether the pool has at least [journal.PoolPGMin] placement groups, so that Ceph accepts this
+// minimum.
 func hasGroups(pool journal.CephPool) bool {
 	return pool.RecordedEnough || pool.PGs >= journal.PoolPGMin
 }
 
-// sets reports whether EKCO sets the pool's copies by command.
+// sets reports whether EKCO sets the number of the pool's copies by command.
 func (p pools) sets(pool journal.CephPool) bool {
 	return !pool.Bound && (pool.Name == p.mgr || p.all)
 }
 
-// wanted returns the final number of the pool's copies; the present one if EKCO does not set it, or does not know.
+// wanted returns how many copies the pool must have in the end, or the present number if EKCO does not set it or cannot
+// know it.
 func (p pools) wanted(pool journal.CephPool) int {
 	if p.policy.Off != "" || !p.managed || p.upHosts == 0 || !p.sets(pool) {
 		return pool.Size
@@ -193,25 +195,25 @@ func (p pools) wanted(pool journal.CephPool) int {
 	return p.size(pool)
 }
 
-// size returns the final number of copies. The mgr's pool loses copies if the cluster has fewer hosts, running or not,
-// and each copy is on another one: its data do not justify a permanent warning. No other pool loses any. The configured
-// maximum lowers none either: there are hosts for them.
+// size returns how many copies the pool must have in the end. It lowers only the copies of the mgr's pool, if each copy
+// must be on another host and the cluster has fewer hosts, running or not, because this pool's data does not justify a
+// permanent warning of Ceph. The configured maximum does not lower copies.
 func (p pools) size(pool journal.CephPool) int {
 	size := max(pool.Size, p.policy.copies(p.upHosts))
-	if most := max(p.policy.MinCopies, p.allHosts); pool.Name == p.mgr && !pool.OnOSDs && size > most {
-		return most
+	if limit := max(p.policy.MinCopies, p.allHosts); pool.Name == p.mgr && !pool.OnOSDs && size > limit {
+		return limit
 	}
 	return size
 }
 
-// isMetadata reports whether the pool holds an object store's metadata.
+// isMetadata reports whether the pool is a metadata pool of a configured object store.
 func (p pools) isMetadata(pool string) bool {
 	return slices.ContainsFunc(p.policy.Pools, func(of journal.Subject) bool {
 		return of.Kind == journal.KindCephObjectStore && journal.RookNames(nil).Make(of, "/spec/metadataPool/replicated/size", pool)
 	})
 }
 
-// needsSpace reports whether the thing's action of this kind makes Ceph store more.
+// needsSpace reports whether the thing's action of this kind makes Ceph store more copies.
 func needsSpace(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) bool {
 	if kind.Name != journal.ActionSetCephPools || t == nil {
 		return true
@@ -220,7 +222,7 @@ func needsSpace(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) bool {
 	return is && moreCopies(asked.change)
 }
 
-// moreCopies and lowersCopies report whether a pool is to have more copies, or fewer.
+// moreCopies reports whether the change raises the copies of a pool. lowersCopies reports whether it lowers them.
 func moreCopies(change journal.RookChange) bool {
 	return setsCopies(change, func(number journal.RookNumber) bool { return number.To > number.From })
 }

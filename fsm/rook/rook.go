@@ -12,38 +12,38 @@ import (
 // Machine is the name of the machine.
 const Machine = "rook"
 
-// nodes is the machine of nodes. This package knows only what every machine's things have, and [host].
+// nodes is the name of the machine of nodes. This package does not import it, and uses only the methods of [host].
 const nodes = "node"
 
-// The states of what Rook and Ceph have.
+// The states of a custom resource of Rook, and of Ceph.
 const (
-	// InStep: it needs no change.
+	// InStep: the thing needs no change.
 	InStep journal.State = "InStep"
-	// Behind: it differs from what the nodes and hosts require.
+	// Behind: the thing must be changed because of the present nodes and hosts.
 	Behind journal.State = "Behind"
-	// Changing: an action of EKCO's is open.
+	// Changing: an action about the thing is open.
 	Changing journal.State = "Changing"
 	// Unknown: Ceph has not reported yet which hosts have OSDs.
 	Unknown journal.State = "Unknown"
-	// Removed: it is gone, or the settings exclude it.
+	// Removed: the thing no longer exists, or the settings exclude it.
 	Removed journal.State = "Removed"
 )
 
-// Policy is the configuration for Rook's storage.
+// Policy is the part of the configuration that decisions about Rook's storage depend on.
 type Policy struct {
 	// Off names the setting that forbids EKCO to change the storage, or is "".
 	Off string
 	// UserManaged is set if an administrator manages the list of storage nodes.
 	UserManaged bool
-	// Label and Value are the label that a storage node must have; "" for none.
+	// Label and Value are the label that a storage node must have; Label is "" if no label is required.
 	Label, Value string
-	// MinCopies and MaxCopies limit the number of copies.
+	// MinCopies and MaxCopies are the limits for the number of copies of the data.
 	MinCopies, MaxCopies int
-	// Pools are the configured custom resources that make pools.
+	// Pools are the configured custom resources that have pools.
 	Pools []journal.Subject
 }
 
-// policyOf returns the configuration. A missing one changes nothing.
+// policyOf returns the policy for Rook's storage. If it is missing, Off is set, so that EKCO changes nothing.
 func policyOf(w *fsm.World) Policy { return policy(w.PolicyOf(Machine)) }
 
 func policy(configured any) Policy {
@@ -54,33 +54,35 @@ func policy(configured any) Policy {
 	return p
 }
 
-// has reports whether the custom resource is one of the configured pools.
+// has reports whether the custom resource is in Pools.
 func (p Policy) has(of journal.Subject) bool {
 	return slices.ContainsFunc(p.Pools, func(pools journal.Subject) bool { return pools.Kind == of.Kind && pools.Name == of.Name })
 }
 
-// copies returns the number of copies for so many hosts.
+// copies returns how many copies EKCO wants with this number of hosts.
 func (p Policy) copies(hosts int) int { return max(p.MinCopies, min(hosts, p.MaxCopies)) }
 
-// Resource is what the machine keeps of a custom resource, or of Ceph.
+// Resource is the machine's data about a custom resource, or about Ceph.
 type Resource struct {
 	fsm.Object[journal.RookFacts]
-	// Tried is the value that each kind's last action was to set, whatever its outcome; Made is whether it did.
+	// Tried has the value that the last action of each kind tried to set. Made says whether the action set it.
 	Tried map[journal.ActionKind]string `json:"tried,omitempty"`
 	Made  map[journal.ActionKind]bool   `json:"made,omitempty"`
-	// Left are the hosts that have left the CRUSH map, the newest last; for Ceph only. Held are the observed numbers.
+	// Left are the hosts that have left the CRUSH map, the newest last. Only the data about Ceph has it. Held has the
+	// observed numbers, by JSON pointer.
 	Left []leftHost            `json:"left,omitempty"`
 	Held map[string]heldNumber `json:"held,omitempty"`
-	// Partly are numbers that EKCO has lowered in part, and will lower further if other hosts do not come back; with
-	// the events since which they had the former value.
+	// Partly has the numbers that EKCO has lowered only in part, and will lower further unless other hosts return. Seq
+	// is the event that first had the former value.
 	Partly map[string]heldNumber `json:"partly,omitempty"`
-	// Crush is the event since which the CRUSH map has its present hosts, zero if they never changed; for Ceph only.
+	// Crush is the event in which the hosts in the CRUSH map last changed; zero if they never changed. Only the data
+	// about Ceph has it.
 	Crush uint64 `json:"crush,omitempty"`
 }
 
 func of(t *fsm.Thing) *Resource { return t.Data.(*Resource) }
 
-// find returns the existing thing with this name that was seen last, or nil.
+// find returns the existing thing with the kind and name of the subject that was observed last, or nil.
 func find(w *fsm.World, subject journal.Subject) *fsm.Thing {
 	var found *fsm.Thing
 	for _, key := range w.Named(Machine, subject.Name) {
@@ -92,7 +94,7 @@ func find(w *fsm.World, subject journal.Subject) *fsm.Thing {
 	return found
 }
 
-// cluster returns the CephCluster's facts, or false if there is none.
+// cluster returns the facts about the CephCluster, and false if there is none.
 func cluster(w *fsm.World) (journal.RookFacts, bool) {
 	t := find(w, journal.RookCluster)
 	if t == nil {
@@ -101,14 +103,14 @@ func cluster(w *fsm.World) (journal.RookFacts, bool) {
 	return of(t).Now(), true
 }
 
-// manages reports whether there is a CephCluster that EKCO manages. It does not manage one that is being deleted or
-// that uses an external Ceph, nor its pools.
+// manages reports whether there is a CephCluster that EKCO manages. EKCO does not manage a CephCluster that is being
+// deleted or uses an external Ceph, and does not change pools then.
 func manages(w *fsm.World) bool {
 	now, there := cluster(w)
 	return there && (now.Storage != nil || len(now.Numbers) > 0)
 }
 
-// hosts returns how many hosts have OSDs that are up and in; false if unknown.
+// hosts returns how many hosts have OSDs that are up and in, and false if this is unknown.
 func hosts(w *fsm.World) (count int, known bool) {
 	t := find(w, journal.RookCeph)
 	if t == nil {
@@ -117,7 +119,7 @@ func hosts(w *fsm.World) (count int, known bool) {
 	return len(of(t).Facts.Hosts), true
 }
 
-// cephFacts returns what Ceph reports about itself, and the event with it; nil if unknown.
+// cephFacts returns the facts that Ceph last reported, and the event that has them; nil if Ceph has not reported.
 func cephFacts(w *fsm.World) (reported *journal.CephFacts, seen uint64) {
 	t := find(w, journal.RookCeph)
 	if t == nil {
@@ -126,24 +128,24 @@ func cephFacts(w *fsm.World) (reported *journal.CephFacts, seen uint64) {
 	return of(t).Facts.Ceph, t.FactsSeq
 }
 
-// again returns when EKCO may request the change, and whether it may. It need not wait if the last action of the kind
-// was for another value, as after one more node became ready, or if something else that the change depends on is new,
-// as after an OSD came up again.
+// again returns when EKCO may request the change, and whether it may do so at all. It may at once if the last action of
+// the kind set another value, for example because one more node is ready now, or if there are new facts about another
+// thing that the change depends on, for example because an OSD is up again.
 func again(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
 	last, r := t.Last[asked.kind], of(t)
 	isNew := last != nil && asked.seen > last.Seq && last.Outcome != journal.OutcomeDryRun
 	return t.RetryChange(asked.kind, r.Made[asked.kind] || r.Tried[asked.kind] != asked.to || isNew, p)
 }
 
-// host is what this package knows of a node besides its name.
+// host has the methods of a node's data that this package uses.
 type host interface {
-	// Hostname is the machine's own hostname, "" if unknown.
+	// Hostname returns the node's hostname, or "" if unknown.
 	Hostname() string
-	// Labelled returns the value of a label, if the facts include that label.
+	// Labelled returns the value of a label, and whether the facts have the label.
 	Labelled(label string) (value string, has bool)
 }
 
-// hostname returns Rook's name for the node.
+// hostname returns the name of the node in Rook's list: its hostname, or its name if the hostname is unknown.
 func hostname(t *fsm.Thing) string {
 	if node, known := t.Data.(host); known {
 		return cmp.Or(node.Hostname(), t.Name)
@@ -151,7 +153,7 @@ func hostname(t *fsm.Thing) string {
 	return t.Name
 }
 
-// Known returns, by name, the facts of the subject, as far as the journal knows it.
+// Known returns the facts about the subject according to the journal, by name. The map is empty if it does not exist.
 func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
 	known := map[string]journal.RookFacts{}
 	for _, t := range s.Things {
@@ -162,8 +164,8 @@ func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
 	return known
 }
 
-// Unconfigured returns the custom resources with pools that the journal knows and the configuration does not have,
-// ordered by kind and name, without UIDs.
+// Unconfigured returns the custom resources with pools that exist according to the journal and are not in configured,
+// sorted by kind and name, without UIDs.
 func Unconfigured(s *fsm.State, configured []journal.Subject) (former []journal.Subject) {
 	for _, t := range s.Things {
 		pools := journal.Subject{Kind: t.Kind, Name: t.Name}

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for Rook's storage and the actions about it.
+// Words has the entries of the message catalog for Rook's storage and the actions about it.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -31,7 +31,7 @@ var Words = words.Component{
 	),
 }
 
-// rows are the words for things of one kind.
+// rows returns the entries for things of one kind.
 func rows(about string, says func(journal.RookFacts) string) []words.Row {
 	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }
@@ -42,7 +42,7 @@ func seen(facts journal.RookFacts) string {
 		asked = append(asked, fmt.Sprintf("%s %d", journal.RookNumberName(place), facts.Numbers[place]))
 	}
 	if facts.Storage != nil {
-		asked = append(asked, stored(facts.Storage))
+		asked = append(asked, storageText(facts.Storage))
 	}
 	if facts.Version != "" {
 		asked = append(asked, "Rook "+facts.Version)
@@ -56,8 +56,8 @@ func seen(facts journal.RookFacts) string {
 	return "asks Rook for " + strings.Join(asked, ", ")
 }
 
-// stored says which nodes Ceph may use.
-func stored(storage *journal.RookStorage) string {
+// storageText returns a text that says which nodes Ceph may use.
+func storageText(storage *journal.RookStorage) string {
 	switch {
 	case storage.AllNodes:
 		return "storage on all nodes"
@@ -90,7 +90,7 @@ func copies(n int) string {
 	return strconv.Itoa(n) + " copies"
 }
 
-// health describes Ceph's health with its reasons.
+// health returns a text about Ceph's health, with the failed checks.
 func health(ceph *journal.CephFacts) string {
 	text := "it is " + ceph.Health
 	if len(ceph.Checks) > 0 {

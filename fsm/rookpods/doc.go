@@ -1,3 +1,4 @@
-// Package rookpods is the machine of settings that Rook gives its pods: the resources of the CSI pods, the placement of
-// a filesystem's MDS, and priority classes. Each has a setting of its own, and none depends on what Ceph reports.
+// Package rookpods is the machine for settings of Rook's pods: the resources of the CSI pods, the placement of a
+// filesystem's MDS, and priority classes. The configuration can switch off each of them, and none depends on facts that
+// Ceph reports.
 package rookpods

@@ -9,10 +9,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleCSIVersion refuses while EKCO does not know which version of Rook would read the resources.
+// RuleCSIVersion refuses to set the resources of CSI pods while the version of Rook is unknown.
 const RuleCSIVersion = "CSIVersion"
 
-// Capability returns what EKCO can do about the settings of Rook's pods.
+// Capability returns the capability for the settings of Rook's pods.
 func Capability() fsm.Capability {
 	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: rules()}
 }
@@ -20,9 +20,9 @@ func Capability() fsm.Capability {
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionSetCSIResources, RuleCSIVersion),
-		// These restart Ceph's daemons, so no other action may change the storage meanwhile.
-		onStorage(kind(journal.ActionSpreadMDS)),
-		onStorage(kind(journal.ActionSetPriorityClass)),
+		// These actions restart Ceph's daemons, so no other action may change the storage at the same time.
+		withStorageLock(kind(journal.ActionSpreadMDS)),
+		withStorageLock(kind(journal.ActionSetPriorityClass)),
 	}
 }
 
@@ -34,7 +34,7 @@ func kind(name journal.ActionKind, rules ...string) fsm.ActionKind {
 	}
 }
 
-func onStorage(kind fsm.ActionKind) fsm.ActionKind {
+func withStorageLock(kind fsm.ActionKind) fsm.ActionKind {
 	kind.Domains = []string{journal.DomainStorage}
 	return kind
 }
@@ -86,8 +86,8 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	return nil
 }
 
-// Ended keeps what the action set, even if the action was not done. Another client may have changed it while the action
-// waited for the effect.
+// Ended implements [fsm.Machine]. It stores the facts after the action's change, even if the action then failed. These
+// facts do not count if EKCO has observed newer facts since, because another client may have changed the thing.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	set := rec.Steps[journal.StepSetRookPods]
 	of(t).Made = of(t).Object.Made(set) && !of(t).SeenAt.After(set.DoneAt)
@@ -123,7 +123,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	return journal.ActionRequested{Reason: asked.why, Input: asked.input}, t.FactsSeq
 }
 
-// Obsolete does not end an action that has begun: its own effect is no reason to stop it.
+// Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
 	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
@@ -132,7 +132,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Machine]. It ends an action that has not begun if nodes or settings no longer require it.
+// Outdated implements [fsm.Machine]. An action that has not begun ends if the nodes or settings no longer require it.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
 	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).off(rec.Kind) != "" {
@@ -159,7 +159,7 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	case journal.ActionSetCSIResources:
 		return detailsOfCSI(facts)
 	case journal.ActionSpreadMDS:
-		return []string{running(facts)}
+		return []string{mdsText(facts)}
 	}
 	if facts.Priority == "" {
 		return []string{"no priority class"}
@@ -177,8 +177,8 @@ func detailsOfCSI(facts journal.RookPodsFacts) []string {
 	return nil
 }
 
-// running says where the MDS run and how they are placed.
-func running(facts journal.RookPodsFacts) string {
+// mdsText returns a text that says where the MDS run, and whether they have the placement for a single node.
+func mdsText(facts journal.RookPodsFacts) string {
 	where := "no MDS runs"
 	if len(facts.Hosts) > 0 {
 		where = "MDS run on " + strings.Join(facts.Hosts, ", ")

@@ -11,22 +11,23 @@ import (
 // Machine is the name of the machine.
 const Machine = "rook-pods"
 
-// nodes is the machine of nodes. This package knows only their number.
+// nodes is the name of the machine of nodes. This package uses only their number.
 const nodes = "node"
 
-// The states of a thing.
+// The states of a thing of this machine.
 const (
-	// InStep: it needs no change.
+	// InStep: the thing needs no change.
 	InStep journal.State = "InStep"
-	// Behind: it differs from what the settings and the number of nodes require.
+	// Behind: the thing must be changed because of the settings and the number of nodes.
 	Behind journal.State = "Behind"
-	// Changing: an action of EKCO's is open.
+	// Changing: an action about the thing is open.
 	Changing journal.State = "Changing"
-	// Removed: it is gone, or the settings exclude it.
+	// Removed: the thing no longer exists, or the settings exclude it.
 	Removed journal.State = "Removed"
 )
 
-// Policy is the configuration. Each field that ends in Off names the setting that forbids the change, or is "".
+// Policy is the part of the configuration that decisions about these settings depend on. Each field that ends in Off
+// names the setting that forbids the change, or is "".
 type Policy struct {
 	CSIOff, MDSOff, PriorityOff string
 	// Class is the priority class to set.
@@ -53,20 +54,20 @@ func (p Policy) off(kind journal.ActionKind) string {
 	return p.PriorityOff
 }
 
-// thing is what the machine keeps of a thing.
+// thing is the machine's data about a thing.
 type thing struct {
 	fsm.Object[journal.RookPodsFacts]
-	// Made is set if the last action changed the thing, whatever its outcome, and EKCO observed nothing between that
-	// change and the action's end.
+	// Made is set if the last action changed the thing and EKCO observed no facts between that change and the end of
+	// the action. The action may have failed after the change.
 	Made bool `json:"made,omitempty"`
-	// SeenAt is when EKCO observed the facts.
+	// SeenAt is when EKCO observed the last facts.
 	SeenAt time.Time `json:"seen_at,omitzero"`
 }
 
 func of(t *fsm.Thing) *thing { return t.Data.(*thing) }
 
-// now returns the present facts as far as EKCO knows. Its own change counts until it observes something newer: a
-// ConfigMap has no generation number.
+// now returns the newest known facts: the facts after EKCO's own change, until EKCO observes newer ones. It compares
+// events for this, because a ConfigMap has no generation number.
 func now(t *fsm.Thing) journal.RookPodsFacts {
 	data, last := of(t), t.Last[kindOf(t.Subject)]
 	if data.Made && last != nil && last.Seq > t.FactsSeq {
@@ -75,7 +76,7 @@ func now(t *fsm.Thing) journal.RookPodsFacts {
 	return data.Now()
 }
 
-// kindOf returns the kind of action for a thing.
+// kindOf returns the kind of action that changes a thing.
 func kindOf(subject journal.Subject) journal.ActionKind {
 	switch subject.Kind {
 	case journal.RookOperatorConfig.Kind:
@@ -86,10 +87,10 @@ func kindOf(subject journal.Subject) journal.ActionKind {
 	return journal.ActionSetPriorityClass
 }
 
-// isOpen reports whether an action of EKCO's about the thing is open.
+// isOpen reports whether an action about the thing is open.
 func isOpen(t *fsm.Thing, w *fsm.World) bool { return len(w.Open(t)) > 0 }
 
-// Known returns the facts of the existing things of these kinds, as far as the journal knows.
+// Known returns the facts about the things of these kinds that exist according to the journal, by subject.
 func Known(s *fsm.State, kinds ...string) map[journal.Subject]journal.RookPodsFacts {
 	known := map[journal.Subject]journal.RookPodsFacts{}
 	for _, t := range s.Things {

@@ -121,7 +121,7 @@ func TestResourcesAreSetFromThreeNodesOnReadyOrNot(t *testing.T) {
 	}
 	w.join("c", false)
 	rec, input := w.wants(config)
-	if !slices.Equal(input.Keys, []string{"K", "L"}) || input.Nodes != 3 || !strings.Contains(rec.Request.Reason, "there are 3 nodes") {
+	if !slices.Equal(input.Keys, []string{"K", "L"}) || input.Nodes != 3 || !strings.Contains(rec.Request.Reason, "3 nodes") {
 		t.Errorf("asked for is %+v: %s", input, rec.Request.Reason)
 	}
 	w.made(rec, differs())

@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// The number of nodes from which on EKCO sets the resources of the CSI pods, and spreads the MDS.
+// The minimum numbers of nodes with which EKCO sets the resources of the CSI pods, and spreads the MDS.
 const (
 	nodesForCSI = 3
 	nodesForMDS = 2
@@ -19,12 +19,13 @@ const (
 // wish is a change that EKCO wants.
 type wish struct {
 	input journal.RookPodsInput
-	// why is the reason for people, change is what another program may undo.
+	// why is the reason for people. change is the change in the request; see [fsm.Contest].
 	why    string
 	change journal.Change
 }
 
-// wished returns the change that EKCO wants, whether or not it may make it now.
+// wished returns the change that EKCO wants, and false if it wants none. EKCO may have to wait before it makes the
+// change.
 func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p, kind := policy(w.PolicyOf(Machine)), kindOf(t.Subject)
 	if !t.Exists() || p.off(kind) != "" {
@@ -39,8 +40,8 @@ func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return wishPriority(t, w, p.Class)
 }
 
-// wishCSI asks that the pods of Ceph's CSI drivers have EKCO's resources. All nodes count: one that is not ready also
-// has such pods.
+// wishCSI returns the change that sets EKCO's resources for the pods of Ceph's CSI drivers. Nodes that are not ready
+// count too, because they also have such pods.
 func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, _ := w.Count(nodes)
 	keys := now(t).Differing
@@ -49,14 +50,14 @@ func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	return wish{
 		input: journal.RookPodsInput{Keys: keys, Nodes: nodesForCSI},
-		why:   fmt.Sprintf("there are %s, and the resources of Ceph's CSI pods are not EKCO's: %s", words.Count(count, "node"), strings.Join(keys, ", ")),
-		// One contest for all keys and values: the other program is the same.
+		why:   fmt.Sprintf("the cluster has %s, and these resources of Ceph's CSI pods differ from EKCO's: %s", words.Count(count, "node"), strings.Join(keys, ", ")),
+		// There is one contest for all keys and values, because a single program would undo all of them.
 		change: journal.Change{Key: "csi", Field: "the resources of Ceph's CSI pods in " + t.Kind + " " + t.Name, From: "others", To: "EKCO's"},
 	}, true
 }
 
-// wishMDS asks that the MDS run on different hosts. Only ready nodes count: no MDS would start on another one, and two
-// of them may not share a host.
+// wishMDS returns the change that makes the MDS run on different hosts. Only ready nodes count: after the change two
+// MDS must not share a host, and an MDS can only start on a ready node.
 func wishMDS(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	_, ready := w.Count(nodes)
 	if ready < nodesForMDS || !now(t).OneNode {
@@ -73,8 +74,8 @@ func filesystem(mds journal.Subject) string {
 	return journal.KindCephFilesystem + " rook-ceph/" + journal.MDSFilesystem(mds)
 }
 
-// wishPriority asks for the priority class if a workload's pods have none. Of the Deployments of one daemon it changes
-// only the first without one.
+// wishPriority returns the change that sets the priority class of a workload's pods, if they have none. It changes the
+// Deployments of one type of daemon one after the other.
 func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 	facts := now(t)
 	if class == "" || facts.Priority != "" || !isFirst(t, facts.Daemon, w) {
@@ -87,8 +88,8 @@ func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 	}, true
 }
 
-// isFirst reports whether it is the thing's turn among those of the same daemon: that of the one that is being changed,
-// otherwise of the first by name without a priority class.
+// isFirst reports whether the thing is the next one to change among the workloads of the same type of daemon. This is
+// the workload that is being changed, or else the first one by name without a priority class.
 func isFirst(t *fsm.Thing, daemon string, w *fsm.World) bool {
 	for _, others := range w.ByName(Machine) {
 		for _, other := range others {

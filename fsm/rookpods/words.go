@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for the things and the actions about them.
+// Words has the entries of the message catalog for these settings and the actions that change them.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -25,7 +25,7 @@ var Words = words.Component{
 	),
 }
 
-// rows are the words for things of one kind.
+// rows returns the entries for things of one kind.
 func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
 	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }
@@ -40,7 +40,7 @@ func seenConfig(facts journal.RookPodsFacts) string {
 	return "is correct for Rook " + facts.Version
 }
 
-func seenMDS(facts journal.RookPodsFacts) string { return "is observed: " + running(facts) }
+func seenMDS(facts journal.RookPodsFacts) string { return "is observed: " + mdsText(facts) }
 
 func seenWorkload(facts journal.RookPodsFacts) string {
 	if facts.Priority == "" {

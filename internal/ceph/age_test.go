@@ -82,7 +82,7 @@ func TestAnAnswerDoesForWhoAsksTheSameSoonAfter(t *testing.T) {
 		}
 		time.Sleep(maxAge)
 		synctest.Wait()
-		if n := len(client.reads.put); n != 0 {
+		if n := len(client.reads.sent); n != 0 {
 			t.Errorf("%d answers are kept at rest", n)
 		}
 	})
@@ -249,9 +249,9 @@ func TestAnAnswerDoesAsLongAsItsAgeSays(t *testing.T) {
 		}
 
 		old := newSharedQuery(t.Context(), command{args: []string{"status"}})
-		old.put = time.Now().Add(-maxAge)
-		old.end([]byte("{}"), nil, nil)
-		client.reads.put = map[string]*sharedQuery{old.command.String(): old}
+		old.sentAt = time.Now().Add(-maxAge)
+		old.finish([]byte("{}"), nil, nil)
+		client.reads.sent = map[string]*sharedQuery{old.command.String(): old}
 		health(t, client)
 		if n := runner.count("status"); n != 2 {
 			t.Errorf("asked %d times; what is old does for nobody", n)

@@ -10,7 +10,7 @@ import (
 var (
 	// ErrNotFound: Ceph has no such object (exit code 2, ENOENT).
 	ErrNotFound = errors.New("not found")
-	// ErrAgain: Ceph does not know yet (exit code 11, EAGAIN).
+	// ErrAgain: Ceph cannot answer yet (exit code 11, EAGAIN).
 	ErrAgain = errors.New("not known yet")
 	// ErrBusy: Ceph refuses because the object is in use (exit code 16, EBUSY).
 	ErrBusy = errors.New("in use")
@@ -46,24 +46,24 @@ type API interface {
 	// Exists reports whether the OSD is still in the OSD map or in the CRUSH map. Another OSD with the same id
 	// does not count. It needs no mgr.
 	Exists(ctx context.Context, osd Ref) (bool, error)
-	// Down marks OSDs down. A running OSD marks itself up again. Ceph ignores unknown ids. The caller checks
-	// with Tree that the ids still belong to the same OSDs. It needs no mgr.
+	// Down marks OSDs down. A running OSD marks itself up again. Ceph ignores unknown ids. The caller must first
+	// check with Tree that the ids still belong to the same OSDs. Down needs no mgr.
 	Down(ctx context.Context, ids ...int) error
-	// Out marks OSDs out, so that their data moves elsewhere. Ids as in Down. It
+	// Out marks OSDs out, so that their data moves to other OSDs. The rules for ids are those of Down. Out
 	// needs no mgr.
 	Out(ctx context.Context, ids ...int) error
-	// In undoes Out: the OSDs hold their full share of data again. Ids as in Down. It needs no mgr.
+	// In undoes Out: the OSDs hold their full share of data again. The rules for ids are those of Down. In needs no mgr.
 	In(ctx context.Context, ids ...int) error
-	// Reweight sets the share of data that an OSD holds, from 0 (out) to 1. An unknown OSD is ErrNotFound. It
-	// needs no mgr.
+	// Reweight sets the share of data that an OSD holds, from 0 (out) to 1. It returns ErrNotFound for an unknown
+	// OSD. It needs no mgr.
 	Reweight(ctx context.Context, id int, weight float64) error
 	// SafeToDestroy asks whether all these OSDs can be destroyed without loss of data. OSDs that do not exist
 	// are safe. It needs a mgr.
 	SafeToDestroy(ctx context.Context, ids ...int) (Safety, error)
-	// Purge removes an OSD that is down from the OSD map, the CRUSH map and the authentication database, and
-	// what `ceph osd rm` leaves behind. It succeeds for an unknown OSD. It returns ErrOtherOSD and does nothing
-	// if the id belongs to another OSD, and ErrBusy if the OSD is up. Without force it also returns ErrBusy
-	// while this OSD may have the only copy of data, and ErrAgain while Ceph does not know. It needs a mgr.
+	// Purge removes an OSD that is down from the OSD map, the CRUSH map and the authentication database. It also
+	// removes the entries that `ceph osd rm` leaves behind. It succeeds for an unknown OSD. It returns ErrOtherOSD
+	// and does nothing if the id belongs to another OSD. It returns ErrBusy if the OSD is up. Without force it also
+	// returns ErrBusy while this OSD may have the only copy of data, and ErrAgain while Ceph cannot tell. It needs a mgr.
 	Purge(ctx context.Context, osd Ref, force bool) error
 	// CrushRemove removes a host without OSDs from the CRUSH map. It succeeds for an unknown host. It returns
 	// ErrHostNotEmpty if the host still has OSDs. It needs no mgr.
@@ -72,8 +72,8 @@ type API interface {
 
 // Settings of pools and of the monitors.
 type Settings interface {
-	// SetPoolNumber sets a number of a pool: [PoolSize], [PoolMinSize] or [PoolPGMin]. sure confirms
-	// that data may have a single copy. An unknown pool is ErrNotFound. It needs no mgr.
+	// SetPoolNumber sets a number of a pool: [PoolSize], [PoolMinSize] or [PoolPGMin]. With sure, Ceph accepts a
+	// size of 1. It returns ErrNotFound for an unknown pool. It needs no mgr.
 	SetPoolNumber(ctx context.Context, pool, setting string, value int, sure bool) error
 	// MonOption returns an option of the monitors from Ceph's configuration database. It needs no mgr.
 	MonOption(ctx context.Context, name string) (Option, error)
@@ -93,7 +93,7 @@ type Runner interface {
 // queries share one process; see [Client].
 type InteractiveRunner interface {
 	Runner
-	// Place names the place where programs can run now.
+	// Place names the place where programs can run now, such as a pod.
 	Place(ctx context.Context) (place string, err error)
 	// Interact runs argv in the place, like Run. It passes on the program's output while the program runs.
 	// Interact ends soon after ctx, but stdout and stderr may still be written to.

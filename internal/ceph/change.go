@@ -55,8 +55,8 @@ func (c *Client) Purge(ctx context.Context, osd Ref, force bool) error {
 	return c.removeRemains(ctx, osd)
 }
 
-// checkSame returns ErrOtherOSD if the id belongs to another OSD, and whether the OSD map has the OSD. Without
-// a UUID it cannot check, and returns false.
+// checkSame returns ErrOtherOSD if the id belongs to another OSD. It also reports whether the OSD map has the OSD.
+// Without a UUID it cannot check, and returns false.
 func (c *Client) checkSame(ctx context.Context, osd Ref) (there bool, err error) {
 	if osd.UUID == "" {
 		return false, nil
@@ -74,8 +74,9 @@ func (c *Client) checkSame(ctx context.Context, osd Ref) (there bool, err error)
 	return live != "", nil
 }
 
-// removeRemains removes what `ceph osd rm` leaves of an OSD. For such an OSD `ceph osd purge` prints "does not
-// exist" and exits with 0, but leaves it in the CRUSH map, so that its host cannot be removed.
+// removeRemains removes the entries that `ceph osd rm` leaves behind. For an OSD removed with that command,
+// `ceph osd purge` prints "does not exist" and exits with 0, but leaves the OSD in the CRUSH map. Then the CRUSH
+// host cannot be removed.
 func (c *Client) removeRemains(ctx context.Context, osd Ref) error {
 	tree, err := c.tree(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Defaults of [Options]. A command that hangs, as some do without a mgr, must end before its preflight times
-// out, so that the error is ceph's own.
+// Defaults of [Options]. Without a mgr some commands hang. They must end before the preflight that runs them times
+// out, so that the preflight reports ceph's own error.
 const (
 	DefaultTimeout        = 12 * time.Second
 	DefaultConnectTimeout = 8 * time.Second
@@ -31,26 +31,25 @@ type Options struct {
 	Program []string
 	// ReadOnly refuses every command that would change something, with ErrReadOnly.
 	ReadOnly bool
-	// MaxAge is the maximum age of an answer that is returned for the same query again; default 0, with which
-	// every query asks Ceph. A change by this client makes all earlier answers invalid. Before a purge, the
-	// client always asks for the OSD's identity.
+	// MaxAge is the maximum age of an answer that the client reuses for the same query. With the default 0, the
+	// client reuses no answer. A change by this client makes all earlier answers invalid. Before a purge, the
+	// client always reads the OSD's identity from Ceph.
 	MaxAge time.Duration
-	// OnCommand, if set, is called for each command that ran, with its duration (including the search for the
-	// pod) and its error. It is not called if the caller had stopped waiting. It must not block.
+	// OnCommand, if set, is called for each command that ran, with its duration and its error. The duration includes
+	// the search for the pod. OnCommand is not called if the caller had stopped waiting. It must not block.
 	OnCommand OnCommand
 }
 
-// OnCommand receives the duration of a command. kind is the command without names and ids, "osd purge" for
-// "ceph osd purge 9".
+// OnCommand receives the duration of a command. kind is the command without names and ids, such as "osd purge"
+// for "ceph osd purge 9".
 type OnCommand func(kind string, took time.Duration, err error)
 
 // Client is the [API] of a real Ceph cluster.
 //
-// Each change is a process of its own, whose exit code counts. With a plain [Runner], so is each query. With an
-// [InteractiveRunner], one process answers all queries of the same moment, and stays for some seconds for the
-// next ones. If that process does not answer exactly as expected, for whatever reason, each query is repeated
-// in a process of its own. After two such failures in a row, the client uses one process for each query for ten
-// minutes.
+// The client runs each change in a separate process, and checks its exit code. With a plain [Runner], it does the
+// same for each query. With an [InteractiveRunner], one process answers all queries of the same moment, and waits
+// some seconds for the next ones. If that process does not answer exactly as expected, the client repeats each
+// query in a separate process. After two failures in a row, it uses separate processes for ten minutes.
 type Client struct {
 	runner   Runner
 	options  Options
@@ -99,8 +98,8 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 	return query(ctx, c, command{args: []string{"version"}}, parseVersion)
 }
 
-// Health implements [API]. The monitors answer `ceph status` themselves, with the mgr's last report. So it does
-// not hang without a mgr.
+// Health implements [API]. The monitors answer `ceph status` with the mgr's last report, so Health does not hang
+// without a mgr.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return query(ctx, c, command{args: []string{"status"}}, parseHealth)
 }
@@ -137,12 +136,12 @@ func (c *Client) uuids(ctx context.Context) (map[int]string, error) {
 
 var osdDump = command{args: []string{"osd", "dump"}}
 
-// fsid uses the same command as uuids, so that both share one answer.
+// fsid returns the cluster's id. It uses the same command as uuids, so that both share one answer.
 func (c *Client) fsid(ctx context.Context) (string, error) {
 	return query(ctx, c, osdDump, parseFSID)
 }
 
-// Pools implements [API]. Its commands run in parallel; it shares the first with Tree.
+// Pools implements [API]. Its commands run in parallel. Pools and Tree share the answer of `ceph osd dump`.
 func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
 	var dumped dumpedPools
 	var rules map[int]placement
@@ -177,7 +176,7 @@ func (c *Client) Exists(ctx context.Context, osd Ref) (bool, error) {
 	return exists && !found.IsOther(osd), nil
 }
 
-// SafeToDestroy implements [API]. With JSON output, ceph exits with 0 even if the answer is no.
+// SafeToDestroy implements [API]. With JSON output, ceph exits with 0 even if an OSD is not safe to destroy.
 func (c *Client) SafeToDestroy(ctx context.Context, ids ...int) (Safety, error) {
 	texts, err := arguments(ids)
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Incomplete returns why not every placement group is settled with at least this many complete copies on OSDs
-// that are up, each on another host (or on another OSD, if the pool requires no more), or "". A pool with fewer
-// copies needs all of them, and an erasure-coded pool all parts. An unknown state counts as work in progress.
-// Ceph must serve all pools except the unserved ones: a pool that is not served because it has too few copies
-// can still have complete ones.
+// Incomplete returns the reason why a placement group is not settled or has too few complete copies, or "". Copies
+// count only on OSDs that are up and on different hosts (or different OSDs, if the pool requires only that). A
+// pool with a size below copies needs its whole size, and an erasure-coded pool all parts. An unknown state counts
+// as work in progress. Ceph must serve all pools except the unserved ones: a pool with too few copies to be served
+// can still have complete copies.
 func Incomplete(tree Tree, pools []Pool, pgs []PG, copies int, unserved ...string) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
 		return pg.isSettled(pool, slices.Contains(unserved, pool.Name))
 	})
 }
 
-// IncompleteServing is [Incomplete], but allows Ceph to move complete copies to other OSDs: until a copy has
-// arrived, the OSDs that serve the placement group have complete ones.
+// IncompleteServing is [Incomplete], but it accepts placement groups that Ceph moves to other OSDs: until a copy
+// has arrived, the OSDs that serve the placement group have complete copies.
 func IncompleteServing(tree Tree, pools []Pool, pgs []PG, copies int) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
 		return pg.isSettled(pool, false) || pg.isMoving(pool)
@@ -26,7 +26,7 @@ func IncompleteServing(tree Tree, pools []Pool, pgs []PG, copies int) string {
 }
 
 func incomplete(tree Tree, pools []Pool, pgs []PG, copies int, has func(PG, Pool) bool) string {
-	here := present(tree, nil)
+	here := withoutLost(tree, nil)
 	if unknown := unknownGroups(pools, pgs); unknown != "" {
 		return unknown
 	}
@@ -41,14 +41,14 @@ func incomplete(tree Tree, pools []Pool, pgs []PG, copies int, has func(PG, Pool
 		if pools[i].Erasure {
 			continue
 		}
-		if there, want := here.copiesOf(pg, pools[i]), min(copies, pools[i].Size); there < want {
+		if there, want := here.countCopies(pg, pools[i]), min(copies, pools[i].Size); there < want {
 			return fmt.Sprintf("placement group %s of pool %s has %d of %d copies on different %ss that are up", pg.ID, pools[i].Name, there, want, pools[i].place())
 		}
 	}
 	return ""
 }
 
-// place is the type of CRUSH bucket that no two copies share.
+// place returns the type of CRUSH bucket that has at most one copy.
 func (p Pool) place() string {
 	if p.Domain == DomainOSD {
 		return "OSD"
@@ -56,7 +56,7 @@ func (p Pool) place() string {
 	return DomainHost
 }
 
-// unknownGroups names a pool of which the mgr does not know all placement groups, or returns "".
+// unknownGroups returns a message if the mgr does not know all placement groups of a pool, or "".
 func unknownGroups(pools []Pool, pgs []PG) string {
 	known := make(map[int]int)
 	for _, pg := range pgs {
@@ -70,8 +70,8 @@ func unknownGroups(pools []Pool, pgs []PG) string {
 	return ""
 }
 
-// isSettled reports whether the placement group is clean, or has too few copies but all of them complete: Ceph
-// has nothing to recover. With unserved it need not be active.
+// isSettled reports whether Ceph has nothing to recover: the placement group is clean, or it has too few copies but
+// all of them are complete. With unserved it need not be active.
 func (pg PG) isSettled(pool Pool, unserved bool) bool {
 	if slices.Contains(cleanStates, pg.State) {
 		return true
@@ -98,11 +98,11 @@ func (pg PG) isMoving(pool Pool) bool {
 	return known && has("active") && has("remapped") && !pool.Erasure && (lacks || !has("undersized") && !has("degraded"))
 }
 
-// moveStates are the states of a placement group that Ceph copies as a whole.
+// moveStates are the states of a placement group that Ceph copies completely to other OSDs.
 var moveStates = []string{"clean", "remapped", "backfill_wait", "backfilling"}
 
-// copiesOf counts the copies on different hosts that are up.
-func (r remaining) copiesOf(pg PG, pool Pool) int {
+// countCopies counts the copies on different hosts that are up.
+func (r remaining) countCopies(pg PG, pool Pool) int {
 	places := make(map[string]bool)
 	for _, id := range pg.Acting {
 		osd, there := r[id]

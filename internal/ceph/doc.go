@@ -1,21 +1,19 @@
-// Package ceph is EKCO's view of a Ceph cluster: the narrow interface [API] of typed calls, and one
-// implementation that runs the ceph program through a [Runner], usually in a pod of Rook. The subpackage
-// cephsim simulates a cluster for crash tests.
+// Package ceph reads and changes a Ceph cluster. The interface [API] has only the calls that EKCO needs. [Client]
+// implements it: it runs the ceph program through a [Runner], usually in a pod of Rook. The subpackage cephsim
+// simulates a cluster for crash tests.
 //
-// Answers are read from JSON, never from tables. Every argument is checked before it is used. There is no
-// shell.
+// The client reads JSON answers, never tables. It checks every argument before it runs a command. It uses no shell.
 //
 // # Queries share processes
 //
-// Most of the time of a ceph command is the start of Python. With an [InteractiveRunner], one process answers
-// all queries of the same moment, and stays for the next ones. No answer is older than its query; with
-// Options.MaxAge it may be that much older, but never older than the last change.
+// A ceph command spends most of its time on starting Python. With an [InteractiveRunner], one process answers
+// all queries of the same moment, and waits for the next ones. No answer is older than its query, unless
+// Options.MaxAge allows it. An answer is never older than the last change.
 //
-// In such a process there are no exit codes: only the answer shows how a command went. So a table lists the
-// commands that may be sent, each with the keys that identify its answer. There must be as many whole answers
-// as queries, in their order, and nothing on stderr. If anything else is written, or nothing comes, each query
-// is repeated in a process of its own, where the exit code counts. That takes longer but is harmless: queries
-// change nothing.
+// A shared process gives no exit codes: only the answer shows whether a command succeeded. So a table lists the
+// commands that may be sent, each with the keys that identify its answer. The process must write one whole answer
+// for each query, in the order of the queries, and nothing on stderr. Otherwise the client repeats each query in a
+// separate process, which has an exit code. That takes longer but is harmless: queries change nothing.
 //
 // # Which commands need a mgr
 //

@@ -30,7 +30,7 @@ type CommandError struct {
 	// Command is the command without options, such as "ceph osd crush rm node1".
 	Command  string
 	ExitCode int
-	// Message is what ceph wrote about it.
+	// Message is the end of ceph's stderr.
 	Message string
 }
 
@@ -54,20 +54,20 @@ func (e *CommandError) Unwrap() error {
 	return nil
 }
 
-// isUnanswered reports whether an exit code means that no monitor or mgr answered, rather than that one
-// refused.
+// isUnanswered reports whether an exit code means that no monitor or mgr answered. Otherwise one of them refused the
+// command.
 func isUnanswered(exitCode int, message string) bool {
 	switch exitCode {
 	case exitInterrupted, exitTimedOut, exitTimeout, exitTerminated, exitKilled:
 		return true
 	case exitGeneral:
-		// 1 is also EPERM, which ceph names.
+		// Exit code 1 is also EPERM. Then ceph writes "EPERM".
 		return !strings.Contains(message, "EPERM")
 	}
 	return false
 }
 
-// maxMessage is how much of ceph's output goes into an error, in bytes.
+// maxMessage limits the part of ceph's output in an error, in bytes.
 const maxMessage = 500
 
 // outputTail returns the end of a program's output, in one line.

@@ -1,26 +1,26 @@
 package ceph
 
-// Harmless reports whether the check does not concern the safety of data. An unknown code, or one that Ceph
-// calls an error, is not harmless. EKCO respects a mute, except for lost, damaged or unserved data and full
-// OSDs: a mute is often older than the loss that it hides, and Ceph drops it only if more of the same comes.
+// Harmless reports whether the check does not concern the safety of data. An unknown code, or a code with severity
+// HEALTH_ERR, is not harmless. EKCO respects a mute, except for lost, damaged or unserved data and full OSDs: a
+// mute is often older than the loss that it hides, and Ceph removes it only if the check gets worse.
 func (c Check) Harmless() bool {
 	if c.Muted {
 		return c.MuteCounts()
 	}
-	return harmless[c.Code] && c.Severity != HealthErr
+	return harmlessCodes[c.Code] && c.Severity != HealthErr
 }
 
-// MuteCounts reports whether EKCO respects a mute of the check. It does not for data that is lost,
-// damaged or not served, and for full OSDs.
-func (c Check) MuteCounts() bool { return !grave[c.Code] }
+// MuteCounts reports whether EKCO respects a mute of the check. EKCO ignores mutes about data that is lost,
+// damaged or not served, and about full OSDs.
+func (c Check) MuteCounts() bool { return !ignoredMuteCodes[c.Code] }
 
-var grave = map[string]bool{
+var ignoredMuteCodes = map[string]bool{
 	"OBJECT_UNFOUND": true, "PG_DAMAGED": true, "OSD_SCRUB_ERRORS": true, "PG_AVAILABILITY": true,
 	"PG_BACKFILL_FULL": true, "PG_RECOVERY_FULL": true,
 	"OSD_FULL": true, "OSD_BACKFILLFULL": true, "OSD_NEARFULL": true, "POOL_FULL": true, "POOL_BACKFILLFULL": true, "POOL_NEARFULL": true,
 }
 
-// Down reports whether the check says that OSDs are down.
+// Down reports whether the check means that OSDs are down.
 func (c Check) Down() bool { return downCodes[c.Code] }
 
 var downCodes = map[string]bool{
@@ -28,13 +28,12 @@ var downCodes = map[string]bool{
 	"OSD_ROW_DOWN": true, "OSD_DATACENTER_DOWN": true, "OSD_ROOT_DOWN": true,
 }
 
-// OSDOrphan is the code for OSDs that are in the CRUSH map and not in the OSD map, as "ceph osd rm"
-// leaves them.
+// OSDOrphan is the code for OSDs that are in the CRUSH map but not in the OSD map. "ceph osd rm" causes this.
 const OSDOrphan = "OSD_ORPHAN"
 
-// harmless are codes about statistics, settings, speed and work that Ceph does later, from Ceph's documentation
-// of health checks.
-var harmless = map[string]bool{
+// harmlessCodes are the codes about statistics, settings, speed and work that Ceph does later. They come from
+// Ceph's documentation of health checks.
+var harmlessCodes = map[string]bool{
 	"BLUESTORE_FRAGMENTATION": true, "BLUESTORE_LEGACY_STATFS": true, "BLUESTORE_NO_PER_PG_OMAP": true,
 	"BLUESTORE_NO_PER_POOL_OMAP": true, "BLUEFS_SPILLOVER": true, "LARGE_OMAP_OBJECTS": true, "MON_DISK_BIG": true,
 	"OLD_CRUSH_STRAW_CALC_VERSION": true, "OLD_CRUSH_TUNABLES": true,

@@ -14,26 +14,26 @@ import (
 var versionPattern = regexp.MustCompile(`^ceph version (\d{1,9})\.(\d{1,9})\.(\d{1,9})[^ ]*(?: \([^)]*\)(?: ([a-z]+))?)?`)
 
 func parseVersion(answer []byte) (Version, error) {
-	var said struct {
+	var parsed struct {
 		Version string `json:"version"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return Version{}, err
 	}
-	found := versionPattern.FindStringSubmatch(said.Version)
+	found := versionPattern.FindStringSubmatch(parsed.Version)
 	if found == nil {
-		return Version{}, fmt.Errorf("%q is not a version of Ceph", said.Version)
+		return Version{}, fmt.Errorf("%q is not a version of Ceph", parsed.Version)
 	}
 	var numbers [3]int
 	for i := range numbers {
-		// At most nine digits: it fits.
+		// The pattern allows at most nine digits, so there is no overflow.
 		numbers[i], _ = strconv.Atoi(found[i+1])
 	}
 	return Version{Major: numbers[0], Minor: numbers[1], Patch: numbers[2], Release: found[4]}, nil
 }
 
 func parseHealth(answer []byte) (Health, error) {
-	var said struct {
+	var parsed struct {
 		Health *struct {
 			Status Status `json:"status"`
 			Checks map[string]struct {
@@ -55,23 +55,23 @@ func parseHealth(answer []byte) (Health, error) {
 			} `json:"pgs_by_state"`
 		} `json:"pgmap"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return Health{}, err
 	}
-	if said.Health == nil || said.Health.Status == "" {
+	if parsed.Health == nil || parsed.Health.Status == "" {
 		return Health{}, fmt.Errorf("the answer has no health.status")
 	}
 	health := Health{
-		Status: said.Health.Status, MgrActive: said.MgrMap.Available,
-		Quorum: said.QuorumNames, PGs: make(map[string]int, len(said.PGMap.PGsByState)),
+		Status: parsed.Health.Status, MgrActive: parsed.MgrMap.Available,
+		Quorum: parsed.QuorumNames, PGs: make(map[string]int, len(parsed.PGMap.PGsByState)),
 	}
-	for code, check := range said.Health.Checks {
+	for code, check := range parsed.Health.Checks {
 		health.Checks = append(health.Checks, Check{
 			Code: code, Severity: check.Severity, Message: check.Summary.Message, Muted: check.Muted,
 		})
 	}
 	slices.SortFunc(health.Checks, func(a, b Check) int { return strings.Compare(a.Code, b.Code) })
-	for _, state := range said.PGMap.PGsByState {
+	for _, state := range parsed.PGMap.PGsByState {
 		health.PGs[state.StateName] += state.Count
 	}
 	return health, nil
@@ -91,18 +91,18 @@ type treeItem struct {
 }
 
 func parseTree(answer []byte) (Tree, error) {
-	var said struct {
+	var parsed struct {
 		Nodes *[]treeItem `json:"nodes"`
 		Stray []treeItem  `json:"stray"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return Tree{}, err
 	}
-	if said.Nodes == nil {
+	if parsed.Nodes == nil {
 		return Tree{}, fmt.Errorf("the answer has no nodes")
 	}
 	osds := make(map[int]OSD)
-	for _, item := range said.Stray {
+	for _, item := range parsed.Stray {
 		if item.Type == "osd" {
 			osds[item.ID] = item.osd()
 		}
@@ -111,12 +111,12 @@ func parseTree(answer []byte) (Tree, error) {
 		osd.Stray = true
 		osds[id] = osd
 	}
-	for _, item := range *said.Nodes {
+	for _, item := range *parsed.Nodes {
 		if item.Type == "osd" {
 			osds[item.ID] = item.osd()
 		}
 	}
-	return Tree{Hosts: hostsOf(*said.Nodes, osds), OSDs: sorted(osds)}, nil
+	return Tree{Hosts: hostsOf(*parsed.Nodes, osds), OSDs: sorted(osds)}, nil
 }
 
 func (i treeItem) osd() OSD {
@@ -165,20 +165,20 @@ func sorted(osds map[int]OSD) []OSD {
 
 // parseUUIDs reads the UUIDs of all OSDs from the answer of `ceph osd dump`.
 func parseUUIDs(answer []byte) (map[int]string, error) {
-	var said struct {
+	var parsed struct {
 		OSDs *[]struct {
 			OSD  int    `json:"osd"`
 			UUID string `json:"uuid"`
 		} `json:"osds"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return nil, err
 	}
-	if said.OSDs == nil {
+	if parsed.OSDs == nil {
 		return nil, fmt.Errorf("the answer has no osds")
 	}
-	uuids := make(map[int]string, len(*said.OSDs))
-	for _, osd := range *said.OSDs {
+	uuids := make(map[int]string, len(*parsed.OSDs))
+	for _, osd := range *parsed.OSDs {
 		uuids[osd.OSD] = osd.UUID
 	}
 	return uuids, nil
@@ -186,25 +186,25 @@ func parseUUIDs(answer []byte) (map[int]string, error) {
 
 // parseFSID reads the cluster's fsid from the answer of `ceph osd dump`.
 func parseFSID(answer []byte) (string, error) {
-	var said struct {
+	var parsed struct {
 		FSID string `json:"fsid"`
 	}
-	err := json.Unmarshal(answer, &said)
-	return said.FSID, err
+	err := json.Unmarshal(answer, &parsed)
+	return parsed.FSID, err
 }
 
 func parseSafety(answer []byte) (Safety, error) {
-	var said struct {
+	var parsed struct {
 		Safe         *[]int `json:"safe_to_destroy"`
 		Active       []int  `json:"active"`
 		MissingStats []int  `json:"missing_stats"`
 		StoredPGs    []int  `json:"stored_pgs"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return Safety{}, err
 	}
-	if said.Safe == nil {
+	if parsed.Safe == nil {
 		return Safety{}, fmt.Errorf("the answer has no safe_to_destroy")
 	}
-	return Safety{Safe: *said.Safe, Active: said.Active, MissingStats: said.MissingStats, StoredPGs: said.StoredPGs}, nil
+	return Safety{Safe: *parsed.Safe, Active: parsed.Active, MissingStats: parsed.MissingStats, StoredPGs: parsed.StoredPGs}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// placement is where a CRUSH rule puts copies.
+// placement is the failure domain and the device class of a CRUSH rule.
 type placement struct{ domain, class string }
 
 // joinPools returns the pools with the placement of their rules.
@@ -35,7 +35,7 @@ const erasureCoded = 3
 
 // parsePools reads the pools from the answer of `ceph osd dump`.
 func parsePools(answer []byte) (dumpedPools, error) {
-	var said struct {
+	var parsed struct {
 		Pools *[]struct {
 			Pool      int    `json:"pool"`
 			Name      string `json:"pool_name"`
@@ -49,14 +49,14 @@ func parsePools(answer []byte) (dumpedPools, error) {
 			} `json:"options"`
 		} `json:"pools"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return dumpedPools{}, err
 	}
-	if said.Pools == nil {
+	if parsed.Pools == nil {
 		return dumpedPools{}, fmt.Errorf("the answer has no pools")
 	}
 	dumped := dumpedPools{pools: make(map[int]Pool), ruleOf: make(map[int]int)}
-	for _, p := range *said.Pools {
+	for _, p := range *parsed.Pools {
 		dumped.pools[p.Pool] = Pool{
 			ID: p.Pool, Name: p.Name, Size: p.Size, MinSize: p.MinSize, PGs: p.PGNum, PGMin: p.Options.PGMin, Erasure: p.Type == erasureCoded,
 		}
@@ -73,24 +73,24 @@ type ruleStep struct {
 	ItemName string `json:"item_name"`
 }
 
-// parseRules reads the answer of `ceph osd crush rule dump`, by the rules' ids.
+// parseRules returns the placement of each rule, by its id, from the answer of `ceph osd crush rule dump`.
 func parseRules(answer []byte) (map[int]placement, error) {
-	var said []struct {
+	var parsed []struct {
 		ID    int        `json:"rule_id"`
 		Steps []ruleStep `json:"steps"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return nil, err
 	}
-	rules := make(map[int]placement, len(said))
-	for _, rule := range said {
+	rules := make(map[int]placement, len(parsed))
+	for _, rule := range parsed {
 		rules[rule.ID] = placementOf(rule.Steps)
 	}
 	return rules, nil
 }
 
-// placementOf reads a rule that takes one root and chooses once, as many as there are copies. For any other
-// rule it returns nothing.
+// placementOf reads a rule that takes one root and chooses once, one place for each copy. For any other rule it
+// returns an empty placement.
 func placementOf(steps []ruleStep) (p placement) {
 	takes, chooses := 0, 0
 	for _, step := range steps {
@@ -113,7 +113,7 @@ func placementOf(steps []ruleStep) (p placement) {
 	return p
 }
 
-// noOSD stands in a list of OSDs for one that is missing.
+// noOSD is Ceph's placeholder for a missing OSD in a list of OSDs.
 const noOSD = math.MaxInt32
 
 // parsePGs reads the answer of `ceph pg dump pgs_brief`.
@@ -123,21 +123,21 @@ func parsePGs(answer []byte) ([]PG, error) {
 		State  string `json:"state"`
 		Acting []int  `json:"acting"`
 	}
-	var said struct {
+	var parsed struct {
 		Ready *bool   `json:"pg_ready"`
 		Stats []brief `json:"pg_stats"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
-		// Before Nautilus there was only the list.
-		if json.Unmarshal(answer, &said.Stats) != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
+		// Before Nautilus the answer was only the list.
+		if json.Unmarshal(answer, &parsed.Stats) != nil {
 			return nil, err
 		}
 	}
-	if said.Ready != nil && !*said.Ready {
+	if parsed.Ready != nil && !*parsed.Ready {
 		return nil, fmt.Errorf("the mgr does not know all placement groups yet: %w", ErrAgain)
 	}
-	pgs := make([]PG, 0, len(said.Stats))
-	for _, pg := range said.Stats {
+	pgs := make([]PG, 0, len(parsed.Stats))
+	for _, pg := range parsed.Stats {
 		pool, _, _ := strings.Cut(pg.PGID, ".")
 		id, err := strconv.Atoi(pool)
 		if err != nil {

@@ -4,17 +4,17 @@ package ceph
 type Pool struct {
 	ID   int
 	Name string
-	// Size is the number of copies (of an erasure-coded pool, parts). Ceph serves the pool with MinSize or
-	// more.
+	// Size is the number of copies, or of parts for an erasure-coded pool. Ceph serves the pool if at least MinSize
+	// of them are available.
 	Size, MinSize int
 	// PGMin is the minimum number of placement groups; 0 for no minimum.
 	PGMin int
 	// Erasure is set for an erasure-coded pool, which keeps coded parts instead of copies.
 	Erasure bool
-	// PGs is how many placement groups the pool has.
+	// PGs is the number of placement groups.
 	PGs int
-	// Domain is the type of CRUSH bucket that no two copies share, such as "host" or "osd". It is empty if the
-	// pool's CRUSH rule is not a plain one.
+	// Domain is the failure domain: the type of CRUSH bucket that has at most one copy, such as "host" or "osd". It is
+	// empty if EKCO cannot read the pool's CRUSH rule.
 	Domain string
 	// DeviceClass is the class of the OSDs that the pool may use; empty for all OSDs.
 	DeviceClass string
@@ -26,13 +26,13 @@ const (
 	DomainOSD  = "osd"
 )
 
-// PG is one placement group, from the mgr's report, which is some seconds old.
+// PG is one placement group in the mgr's report. The report is some seconds old.
 type PG struct {
-	// ID is such as "2.1f", where 2 is the id of the pool.
+	// ID is, for example, "2.1f", where 2 is the id of the pool.
 	ID   string
 	Pool int
-	// State is such as "active+undersized+degraded".
+	// State is, for example, "active+undersized+degraded".
 	State string
-	// Acting are the OSDs that serve it. One can be listed twice. A missing copy has no entry.
+	// Acting are the ids of the OSDs that serve the group. An id can be listed twice. A missing copy has no entry.
 	Acting []int
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// interactive are the commands that the client may send to a ceph process that reads them from its input. There
-// are no exit codes there, and nothing but this table prevents a change. Of all identifying keys, an answer
-// must have exactly those listed with its command, so it cannot be mistaken for that of another command.
-var interactive = map[string][]string{
+// interactiveCommands are the commands that the client may send to an interactive ceph process. Such a process gives
+// no exit codes, and only this table prevents a change. Each command has the keys of its answer. An answer must have
+// these keys and no other key of the table, so it cannot be mistaken for the answer of another command.
+var interactiveCommands = map[string][]string{
 	"version":             {"version"},
 	"status":              {"health"},
 	"df":                  {"stats"},
@@ -27,13 +27,13 @@ var interactive = map[string][]string{
 	safeToDestroy:         {"safe_to_destroy"},
 }
 
-// identifying are all keys that distinguish answers.
-var identifying = slices.Concat(slices.Collect(maps.Values(interactive))...)
+// identifyingKeys are all keys of the table.
+var identifyingKeys = slices.Concat(slices.Collect(maps.Values(interactiveCommands))...)
 
 // safeToDestroy takes ids; the other commands take no arguments.
 const safeToDestroy = "osd safe-to-destroy"
 
-// form returns the command without ids, and whether the table has it.
+// form returns the command without ids, and reports whether interactiveCommands has it.
 func (c command) form() (form string, ok bool) {
 	if c.changes {
 		return "", false
@@ -42,15 +42,15 @@ func (c command) form() (form string, ok bool) {
 	if ids, found := strings.CutPrefix(form, safeToDestroy+" "); found && strings.Trim(ids, "0123456789 ") == "" {
 		form = safeToDestroy
 	}
-	_, ok = interactive[form]
+	_, ok = interactiveCommands[form]
 	return form, ok
 }
 
-// line returns the command as an input line.
+// line returns the command as a line of stdin.
 func (c command) line() string { return strings.Join(c.args, " ") + "\n" }
 
-// answeredBy reports whether the value has the form of this command's answer, and of no other's. Old versions
-// of Ceph whose answers differ are queried with one process for each command.
+// answeredBy reports whether the value can only be the answer of this command. If an old version of Ceph answers
+// differently, the client uses one process for each command.
 func (c command) answeredBy(value []byte) bool {
 	form, ok := c.form()
 	if !ok {
@@ -64,8 +64,8 @@ func (c command) answeredBy(value []byte) bool {
 		}
 		fields = list[0]
 	}
-	for _, key := range identifying {
-		if _, has := fields[key]; has != slices.Contains(interactive[form], key) {
+	for _, key := range identifyingKeys {
+		if _, has := fields[key]; has != slices.Contains(interactiveCommands[form], key) {
 			return false
 		}
 	}
@@ -78,38 +78,38 @@ const pgDumpNotice = "dumped pgs_brief"
 // sharedQuery is a query that several callers may wait for.
 type sharedQuery struct {
 	command command
-	// asking ends when no caller waits any more.
-	asking context.Context
-	giveUp context.CancelFunc
+	// callersCtx ends when no caller waits for the query any more.
+	callersCtx context.Context
+	cancel     context.CancelFunc
 
 	mu      sync.Mutex
 	waiting int
 
-	// put is when the query was sent.
-	put time.Time
+	// sent is when the query was sent.
+	sentAt time.Time
 
-	over   chan struct{}
+	done   chan struct{}
 	answer []byte
 	err    error
-	// panicked is raised again in each waiting caller: as an error it would look like a Ceph that does not
-	// answer, which a person may decide to ignore.
+	// panicked is raised again in each waiting caller. As an error it would look as if Ceph did not answer, and an
+	// administrator may decide to ignore that.
 	panicked *parallel.PanicError
 }
 
 func newSharedQuery(ctx context.Context, command command) *sharedQuery {
 	asking, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	return &sharedQuery{command: command, asking: asking, giveUp: giveUp, waiting: 1, over: make(chan struct{})}
+	return &sharedQuery{command: command, callersCtx: asking, cancel: giveUp, waiting: 1, done: make(chan struct{})}
 }
 
-// end gives the answer to all that wait.
-func (q *sharedQuery) end(answer []byte, err error, panicked *parallel.PanicError) {
+// finish gives the answer to all waiting callers.
+func (q *sharedQuery) finish(answer []byte, err error, panicked *parallel.PanicError) {
 	q.answer, q.err, q.panicked = answer, err, panicked
-	q.giveUp()
-	close(q.over)
+	q.cancel()
+	close(q.done)
 }
 
-// enter adds a waiting caller. It reports false if all have left.
-func (q *sharedQuery) enter() bool {
+// addCaller adds a waiting caller. It returns false if no caller waits any more, because then the query is cancelled.
+func (q *sharedQuery) addCaller() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiting == 0 {
@@ -119,26 +119,26 @@ func (q *sharedQuery) enter() bool {
 	return true
 }
 
-// young reports whether the query was sent less than maxAge ago.
-func (q *sharedQuery) young(maxAge time.Duration) bool { return time.Since(q.put) < maxAge }
+// isYoungerThan reports whether the query was sent less than maxAge ago.
+func (q *sharedQuery) isYoungerThan(maxAge time.Duration) bool { return time.Since(q.sentAt) < maxAge }
 
-// serves reports whether another caller may use the answer, or wait for it.
-func (q *sharedQuery) serves() bool {
+// canBeJoined reports whether another caller may use the answer. If the query runs, it adds that caller.
+func (q *sharedQuery) canBeJoined() bool {
 	select {
-	case <-q.over:
+	case <-q.done:
 		return q.err == nil && q.panicked == nil
 	default:
-		return q.enter()
+		return q.addCaller()
 	}
 }
 
-// leave removes a waiting caller, and reports whether it was the last.
-func (q *sharedQuery) leave() bool {
+// removeCaller removes a waiting caller, and reports whether it was the last.
+func (q *sharedQuery) removeCaller() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting--
 	if q.waiting == 0 {
-		q.giveUp()
+		q.cancel()
 	}
 	return q.waiting == 0
 }

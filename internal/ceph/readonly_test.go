@@ -54,7 +54,7 @@ func TestNothingThatChangesAnythingIsEverPutIntoAConversation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, out := io.Pipe()
-			v := &session{in: out}
+			v := &session{stdin: out}
 			if _, err := v.begin([]command{{args: []string{"status"}}, asked}); !errors.Is(err, ErrInvalid) {
 				t.Errorf("got %v, want ErrInvalid", err)
 			}

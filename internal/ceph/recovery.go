@@ -6,39 +6,38 @@ import (
 	"strings"
 )
 
-// Stuck reports whether Ceph has done all it can about the loss of OSDs: some pools have fewer hosts left than
-// they need copies, and every placement group is active with as many copies as there are hosts, and at least
-// min_size. Then why says so.
+// Stuck reports whether Ceph can do nothing more about the loss of OSDs. Then some pools need more copies than there
+// are hosts (or OSDs) left, and every placement group is active with as many copies as possible, at least min_size.
 //
-// If Ceph is not stuck, why is what is left to do, or empty if no pool lacks hosts. The hosts of all roots
-// count, so the count may be too high, but never too low.
+// The result why explains this. If Ceph is not stuck, it names the work that is left, or is empty if no pool lacks
+// hosts. Stuck counts the hosts of all CRUSH roots, so the count may be too high, but never too low.
 func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why string) {
-	left := present(tree, lost)
-	var short []Pool
-	room := make(map[int]int, len(pools))
+	left := withoutLost(tree, lost)
+	var lackingPools []Pool
+	placesByPool := make(map[int]int, len(pools))
 	for _, pool := range pools {
 		places, known := left.placesFor(pool)
 		if !known || places >= pool.Size {
 			places = pool.Size
 		} else {
-			short = append(short, pool)
+			lackingPools = append(lackingPools, pool)
 		}
-		room[pool.ID] = places
+		placesByPool[pool.ID] = places
 	}
-	if len(short) == 0 {
+	if len(lackingPools) == 0 {
 		return false, ""
 	}
-	why = lacking(short, room[short[0].ID])
-	if busy := left.unsettled(pools, pgs, room); busy != "" {
+	why = describeLacking(lackingPools, placesByPool[lackingPools[0].ID])
+	if busy := left.unsettled(pools, pgs, placesByPool); busy != "" {
 		return false, why + "; " + busy
 	}
 	return true, fmt.Sprintf("%s; all %d placement groups are active with as many copies as possible, at least min_size", why, len(pgs))
 }
 
-// LackingCopies returns a line for each pool that has fewer copies than it needs until other hosts or OSDs replace the
-// lost ones. It skips pools whose rule EKCO cannot read.
+// LackingCopies returns a line for each pool that needs more copies than there are hosts or OSDs left. It skips pools
+// whose CRUSH rule EKCO cannot read.
 func LackingCopies(tree Tree, pools []Pool, lost []int) (lines []string) {
-	left := present(tree, lost)
+	left := withoutLost(tree, lost)
 	for _, pool := range pools {
 		if places, known := left.placesFor(pool); known && places < pool.Size {
 			lines = append(lines, fmt.Sprintf("pool %s keeps %d of its %d copies: %d %ss with OSDs are left", pool.Name, places, pool.Size, places, pool.Domain))
@@ -47,21 +46,21 @@ func LackingCopies(tree Tree, pools []Pool, lost []int) (lines []string) {
 	return lines
 }
 
-// lacking returns that hosts or OSDs are missing, for the first pool.
-func lacking(short []Pool, places int) string {
+// describeLacking returns a message about the hosts or OSDs that the first pool lacks.
+func describeLacking(lackingPools []Pool, places int) string {
 	others := ""
-	if more := len(short) - 1; more > 0 {
+	if more := len(lackingPools) - 1; more > 0 {
 		others = fmt.Sprintf(" (and %d more)", more)
 	}
-	return fmt.Sprintf("pool %s%s needs %d copies on different %ss; only %d are left", short[0].Name, others, short[0].Size, short[0].Domain, places)
+	return fmt.Sprintf("pool %s%s needs %d copies on different %ss; only %d are left", lackingPools[0].Name, others, lackingPools[0].Size, lackingPools[0].Domain, places)
 }
 
-// remaining are the OSDs that are not lost, by id. Those that take data, or will when they run again, count as
-// places for it.
+// remaining are the OSDs that are not lost, by id. An OSD that is in counts as a place for data even while it is
+// down.
 type remaining map[int]OSD
 
-// present returns the OSDs that are not lost.
-func present(tree Tree, lost []int) remaining {
+// withoutLost returns the OSDs that are not lost.
+func withoutLost(tree Tree, lost []int) remaining {
 	osds := make(remaining)
 	for _, osd := range tree.OSDs {
 		if osd.Exists && !slices.Contains(lost, osd.ID) {
@@ -71,8 +70,8 @@ func present(tree Tree, lost []int) remaining {
 	return osds
 }
 
-// placesFor counts the places for copies of a pool. The number is unknown if EKCO cannot read what the copies
-// are spread over.
+// placesFor counts the places for copies of a pool. The number is unknown if EKCO does not know the pool's failure
+// domain.
 func (r remaining) placesFor(pool Pool) (count int, known bool) {
 	places := make(map[string]bool)
 	for _, osd := range r {
@@ -87,9 +86,9 @@ func (r remaining) placesFor(pool Pool) (count int, known bool) {
 	return len(places), pool.Domain == DomainHost || pool.Domain == DomainOSD
 }
 
-// unsettled names a placement group that Ceph still has to work on, or a pool of which not all groups are
-// known; or returns "".
-func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
+// unsettled names a placement group that Ceph still works on, or a pool whose groups are not all known. Otherwise
+// it returns "".
+func (r remaining) unsettled(pools []Pool, pgs []PG, placesByPool map[int]int) string {
 	if unknown := unknownGroups(pools, pgs); unknown != "" {
 		return unknown
 	}
@@ -98,15 +97,15 @@ func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
 		if i < 0 {
 			return fmt.Sprintf("the pool of placement group %s is unknown", pg.ID)
 		}
-		if !r.settled(pg, pools[i], room[pg.Pool]) {
+		if !r.settled(pg, pools[i], placesByPool[pg.Pool]) {
 			return fmt.Sprintf("placement group %s is %s on %s", pg.ID, pg.State, Names(pg.Acting...))
 		}
 	}
 	return ""
 }
 
-// settled reports whether Ceph has nothing to do for a placement group with so many places for its copies. An
-// unknown state counts as work.
+// settled reports whether Ceph has nothing to do for a placement group. places is the number of places for its
+// copies. An unknown state counts as work.
 func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	if places >= pool.Size {
 		return slices.Contains(cleanStates, pg.State)
@@ -115,19 +114,19 @@ func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	if !slices.Contains(states, "active") || !slices.Contains(states, "undersized") {
 		return false
 	}
-	atRest := func(state string) bool { return slices.Contains(settledStates, state) }
-	if slices.ContainsFunc(states, func(state string) bool { return !atRest(state) }) {
+	isSettled := func(state string) bool { return slices.Contains(settledStates, state) }
+	if slices.ContainsFunc(states, func(state string) bool { return !isSettled(state) }) {
 		return false
 	}
 	copies := make(map[int]bool)
 	for _, id := range pg.Acting {
 		if !r[id].Up {
-			return false // the mgr has not heard of a loss
+			return false // the mgr does not know yet that this OSD is lost
 		}
 		copies[id] = true
 	}
 	return len(copies) >= max(pool.MinSize, places)
 }
 
-// settledStates are the states of a placement group that has too few copies and can get no more.
+// settledStates are the states of a placement group that has too few copies and no place for another one.
 var settledStates = []string{"active", "undersized", "degraded", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}

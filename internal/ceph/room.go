@@ -12,51 +12,52 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Room is how much data there is and can be, by the mgr's last count, in bytes.
+// Room is the used and the total space of the cluster, as the mgr counted it last, in bytes.
 type Room struct {
-	// Nearfull is the part of an OSD, from 0 to 1, above which Ceph warns.
+	// Nearfull is the used part of an OSD, from 0 to 1, above which Ceph warns.
 	Nearfull float64
 	// Capacity is the size of each OSD, by its id.
 	Capacity map[int]int64
-	// Used is what all OSDs hold, including their own overhead.
+	// Used is the used space of all OSDs, including their own overhead.
 	Used int64
-	// Pools are by their names.
+	// Pools has the size of each pool's data, by the pool's name.
 	Pools map[string]Stored
 }
 
-// Stored is how much a pool holds: Data without its copies, and Raw with them.
+// Stored is the size of a pool's data in bytes. Data counts one copy, and Raw all copies.
 type Stored struct{ Data, Raw int64 }
 
-// Lacks returns why there is no space for this many copies of each named pool, each copy on another host, or
-// "". Other pools stay as they are, and no OSD may exceed the nearfull ratio. An unknown pool needs nothing.
+// Lacks returns the reason why the OSDs lack space for the wanted number of copies of each named pool, or "". Each
+// copy must be on another host, and no OSD may exceed the nearfull ratio. Other pools keep their copies. An unknown
+// pool needs no space.
 func (r Room) Lacks(tree Tree, copies map[string]int) string {
 	places := r.places(tree)
-	var most int64
+	var available int64
 	for _, place := range places {
-		most += place
+		available += place
 	}
-	needed, data, spread := r.Used, int64(0), int64(0)
+	needed, data, spreadNeeded := r.Used, int64(0), int64(0)
 	for name, copies := range copies {
 		stored := r.Pools[name]
 		needed += max(0, stored.Data*int64(copies)-stored.Raw)
-		data, spread = data+stored.Data, spread+stored.Data*int64(copies)
+		data, spreadNeeded = data+stored.Data, spreadNeeded+stored.Data*int64(copies)
 	}
-	// No host has two copies, so a small host leaves more to the others.
-	var apart int64
+	// A host has at most one copy, so it cannot use more space than the data needs.
+	var spreadAvailable int64
 	for _, place := range places {
-		apart += min(place, data)
+		spreadAvailable += min(place, data)
 	}
 	switch {
-	case needed > most:
-		return fmt.Sprintf("all data would need %s, but the OSDs have %s below the nearfull ratio of %.2f", amount(needed), amount(most), r.Nearfull)
-	case spread > apart:
+	case needed > available:
+		return fmt.Sprintf("all data would need %s, but the OSDs have %s below the nearfull ratio of %.2f", amount(needed), amount(available), r.Nearfull)
+	case spreadNeeded > spreadAvailable:
 		return fmt.Sprintf("copies of %s on different hosts would need %s, but the hosts have %s below the nearfull ratio of %.2f",
-			amount(data), amount(spread), amount(apart), r.Nearfull)
+			amount(data), amount(spreadNeeded), amount(spreadAvailable), r.Nearfull)
 	}
 	return ""
 }
 
-// places returns how much each serving host can hold below the nearfull ratio, by order of its name.
+// places returns the space below the nearfull ratio of each serving host, sorted by host name.
 func (r Room) places(tree Tree) []int64 {
 	hosts := map[string]int64{}
 	for _, osd := range tree.OSDs {
@@ -71,7 +72,7 @@ func (r Room) places(tree Tree) []int64 {
 	return places
 }
 
-// amount writes a number of bytes for people.
+// amount formats a number of bytes, such as "1.5 GiB".
 func amount(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	value := float64(n)
@@ -101,20 +102,20 @@ func (c *Client) Room(ctx context.Context) (Room, error) {
 
 // parseNearfull reads the nearfull ratio from the answer of `ceph osd dump`.
 func parseNearfull(answer []byte) (float64, error) {
-	var said struct {
+	var parsed struct {
 		Ratio *float64 `json:"nearfull_ratio"`
 	}
-	err := json.Unmarshal(answer, &said)
+	err := json.Unmarshal(answer, &parsed)
 	switch {
 	case err != nil:
 		return 0, err
-	case said.Ratio == nil || *said.Ratio <= 0:
+	case parsed.Ratio == nil || *parsed.Ratio <= 0:
 		return 0, errors.New("the answer has no nearfull_ratio")
 	}
-	return *said.Ratio, nil
+	return *parsed.Ratio, nil
 }
 
-// usedOSDs is the size of each OSD, by its id, and what all of them hold.
+// usedOSDs is the size of each OSD, by its id, and the used space of all of them, in bytes.
 type usedOSDs struct {
 	capacity map[int]int64
 	used     int64
@@ -122,21 +123,21 @@ type usedOSDs struct {
 
 // parseOSDUse reads the answer of `ceph osd df`.
 func parseOSDUse(answer []byte) (usedOSDs, error) {
-	var said struct {
+	var parsed struct {
 		Nodes *[]struct {
 			ID     int   `json:"id"`
 			KB     int64 `json:"kb"`
 			KBUsed int64 `json:"kb_used"`
 		} `json:"nodes"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return usedOSDs{}, err
 	}
-	if said.Nodes == nil {
+	if parsed.Nodes == nil {
 		return usedOSDs{}, errors.New("the answer has no nodes")
 	}
-	use := usedOSDs{capacity: make(map[int]int64, len(*said.Nodes))}
-	for _, osd := range *said.Nodes {
+	use := usedOSDs{capacity: make(map[int]int64, len(*parsed.Nodes))}
+	for _, osd := range *parsed.Nodes {
 		use.capacity[osd.ID] = osd.KB << 10
 		use.used += osd.KBUsed << 10
 	}
@@ -145,7 +146,7 @@ func parseOSDUse(answer []byte) (usedOSDs, error) {
 
 // parseStored reads the pools from the answer of `ceph df`.
 func parseStored(answer []byte) (map[string]Stored, error) {
-	var said struct {
+	var parsed struct {
 		Pools *[]struct {
 			Name  string `json:"name"`
 			Stats struct {
@@ -154,14 +155,14 @@ func parseStored(answer []byte) (map[string]Stored, error) {
 			} `json:"stats"`
 		} `json:"pools"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return nil, err
 	}
-	if said.Pools == nil {
+	if parsed.Pools == nil {
 		return nil, errors.New("the answer has no pools")
 	}
-	pools := make(map[string]Stored, len(*said.Pools))
-	for _, pool := range *said.Pools {
+	pools := make(map[string]Stored, len(*parsed.Pools))
+	for _, pool := range *parsed.Pools {
 		if pool.Stats.Stored == nil {
 			return nil, fmt.Errorf("the answer does not say how much pool %s stores", pool.Name)
 		}

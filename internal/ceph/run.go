@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// mgrHint ends the error of a command that the mgr answers.
+// mgrHint is the end of an error about a command that the mgr answers.
 const mgrHint = "the mgr answers this command; check that a rook-ceph-mgr pod runs (kubectl -n rook-ceph get pods -l app=rook-ceph-mgr)"
 
-// monHint ends the error of a command that the monitors answer.
+// monHint is the end of an error about a command that the monitors answer.
 const monHint = "check that most of the rook-ceph-mon pods run (kubectl -n rook-ceph get pods -l app=rook-ceph-mon)"
 
 // command is one ceph command.
@@ -22,15 +22,15 @@ type command struct {
 	args []string
 	// mgr is set when the monitors hand the command to the mgr.
 	mgr bool
-	// changes is set for commands that change something.
+	// dropAnswers is set for commands that change something.
 	changes bool
-	// uncached is set for a query that must not be answered with an earlier answer.
+	// uncached is set for a query that must not reuse an earlier answer.
 	uncached bool
 }
 
 func (c command) String() string { return "ceph " + strings.Join(c.args, " ") }
 
-// kind is the command without its object.
+// kind returns the command without names and ids.
 func (c command) kind() string {
 	words := 2
 	if len(c.args) > 1 && c.args[1] == "crush" {
@@ -46,14 +46,14 @@ func (c *Client) run(ctx context.Context, command command) (answer []byte, err e
 	case command.changes && c.options.ReadOnly:
 		return nil, fmt.Errorf("%s: %w", command, ErrReadOnly)
 	case command.changes:
-		c.reads.changes()
-		defer c.reads.changes()
+		c.reads.dropAnswers()
+		defer c.reads.dropAnswers()
 		began := time.Now()
-		answer, err = c.complete(ctx, command, began.Add(c.limit()))
+		answer, err = c.runAlone(ctx, command, began.Add(c.limit()))
 		c.report(ctx, command, began, err)
 		return answer, err
 	}
-	return c.reads.ask(ctx, command, c.put)
+	return c.reads.ask(ctx, command, c.sendQueries)
 }
 
 // report reports a command to OnCommand, unless its caller had stopped waiting.
@@ -63,18 +63,18 @@ func (c *Client) report(ctx context.Context, command command, began time.Time, e
 	}
 }
 
-// complete runs a command in a process of its own.
-func (c *Client) complete(parent context.Context, command command, until time.Time) (answer []byte, err error) {
+// runAlone runs a command in a separate process.
+func (c *Client) runAlone(parent context.Context, command command, until time.Time) (answer []byte, err error) {
 	ctx, cancel := context.WithDeadline(parent, until)
 	defer cancel()
 	result, err := c.exec(ctx, command, true)
 	if err == nil && result.lacksTimeout() {
-		// Nothing was started, so it can be repeated. Then only the exec's timeout ends it.
+		// The command did not start, so it can be repeated without timeout(1). Then only the exec's timeout ends it.
 		result, err = c.exec(ctx, command, false)
 	}
 	switch {
 	case err == nil:
-		return c.outcome(command, result)
+		return c.checkResult(command, result)
 	case parent.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", command, context.Cause(parent))
 	case ctx.Err() != nil:
@@ -83,8 +83,8 @@ func (c *Client) complete(parent context.Context, command command, until time.Ti
 	return nil, fmt.Errorf("%s: %w: %w", command, ErrUnavailable, err)
 }
 
-// outcome reads the exit code.
-func (c *Client) outcome(command command, result result) (answer []byte, err error) {
+// checkResult returns stdout, or the error that the exit code means.
+func (c *Client) checkResult(command command, result result) (answer []byte, err error) {
 	message := outputTail(result.stderr)
 	switch {
 	case result.exitCode == 0:
@@ -105,8 +105,8 @@ type result struct {
 	exitCode       int
 }
 
-// lacksTimeout reports whether timeout(1) is missing. If timeout(1) finds no ceph, its message begins with its
-// own name.
+// lacksTimeout reports whether the container has no timeout(1). If only ceph is missing, timeout(1) itself writes
+// the error message.
 func (r result) lacksTimeout() bool {
 	if r.exitCode != exitNoProgram && r.exitCode != exitNotExecutable {
 		return false
@@ -133,19 +133,19 @@ const notFoundInPod = "executable file not found"
 func (c *Client) argv(command command, guard bool) []string {
 	var argv []string
 	if guard {
-		argv = c.guard(c.options.Timeout)
+		argv = c.timeoutArgv(c.options.Timeout)
 	}
 	return append(append(argv, c.program()...), command.args...)
 }
 
-// interactiveArgv starts a ceph process that reads queries from its input. Without PYTHONUNBUFFERED it would
-// hold its answers back until it has many.
+// interactiveArgv returns the arguments of a ceph process that reads queries from stdin. Without PYTHONUNBUFFERED
+// the process would buffer its answers.
 func (c *Client) interactiveArgv() []string {
-	argv := append([]string{"env", "PYTHONUNBUFFERED=1"}, c.guard(c.lifetime())...)
+	argv := append([]string{"env", "PYTHONUNBUFFERED=1"}, c.timeoutArgv(c.lifetime())...)
 	return append(argv, c.program()...)
 }
 
-func (c *Client) guard(limit time.Duration) []string {
+func (c *Client) timeoutArgv(limit time.Duration) []string {
 	return []string{"timeout", "-k", seconds(c.options.Grace / 2), seconds(limit)}
 }
 
@@ -153,7 +153,7 @@ func (c *Client) program() []string {
 	return append(slices.Clone(c.options.Program), "--connect-timeout", seconds(c.options.ConnectTimeout), "-f", "json")
 }
 
-// seconds rounds up: programs read 0 as no limit.
+// seconds rounds up, because 0 means "no limit" for these programs.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int((d+time.Second-1)/time.Second)))
 }

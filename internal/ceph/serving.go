@@ -2,8 +2,8 @@ package ceph
 
 import "slices"
 
-// Serving returns the sorted names of the hosts that have at least one OSD that is up and in and has a CRUSH
-// weight. An OSD without a host, or only in the CRUSH map, does not count.
+// Serving returns the sorted names of the hosts with at least one OSD that is up, is in and has a CRUSH weight
+// above 0. An OSD without a host, or only in the CRUSH map, does not count.
 func (t Tree) Serving() []string { return t.hostsWith(OSD.serves) }
 
 // Occupied returns the sorted names of the hosts with at least one OSD, running or not.

@@ -16,8 +16,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Why a session cannot be used any more. Its queries are then repeated in processes of their own, which have
-// exit codes: the client never guesses.
+// The reasons why a session cannot be used any more. The client then repeats the queries in separate processes,
+// which have exit codes.
 var (
 	errEnded      = errors.New("the process has ended")
 	errRefused    = errors.New("ceph refused a query")
@@ -25,42 +25,42 @@ var (
 	errForm       = errors.New("the answer is not in the form of this command")
 )
 
-// session is a ceph process that reads queries from its input and answers them one after the other, each with
-// at most one answer. It is never used for changes, nor by two callers at once.
+// session is a ceph process that reads queries from stdin and answers them one after the other, each with at most
+// one answer. The client never uses it for changes, or for two callers at the same time.
 type session struct {
 	place string
 	began time.Time
-	in    *io.PipeWriter
+	stdin *io.PipeWriter
 	stop  context.CancelFunc
-	// ended is closed when Interact has returned; then panicked is set if it panicked.
+	// ended is closed when Interact has returned. If Interact panicked, panicked is set before that.
 	ended    chan struct{}
 	panicked *parallel.PanicError
-	// idle ends the process if it gets no query for too long.
+	// idle ends the process if it gets no query for keepIdle.
 	idle *time.Timer
 
 	mu     sync.Mutex
 	values values
-	// line is the unfinished last line of stderr.
-	line  []byte
-	batch *batch
+	// stderrLine is the unfinished last line of stderr.
+	stderrLine []byte
+	batch      *batch
 	// fault is set when the session cannot be used any more.
 	fault error
 }
 
-// batch is the queries that are being answered.
+// batch is a group of queries that the process answers now.
 type batch struct {
-	asked   []command
+	queries []command
 	answers [][]byte
 	err     error
-	over    chan struct{}
+	done    chan struct{}
 }
 
-// open starts a process, which ends at its timeout at the latest.
+// open starts a session. A timeout limits the lifetime of its process.
 func (c *Client) open(ctx context.Context, runner InteractiveRunner, place string) *session {
 	limit := c.lifetime() + c.options.Grace
 	running, stop := context.WithTimeout(kube.ReadsOnly(context.WithoutCancel(ctx)), limit)
 	out, in := io.Pipe()
-	v := &session{place: place, began: time.Now(), in: in, stop: stop, ended: make(chan struct{})}
+	v := &session{place: place, began: time.Now(), stdin: in, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(v.ended)
 		defer stop()
@@ -74,7 +74,7 @@ func (c *Client) open(ctx context.Context, runner InteractiveRunner, place strin
 	return v
 }
 
-// writer is a function as an [io.Writer].
+// writer makes an [io.Writer] of a function.
 type writer func([]byte) error
 
 // Write implements [io.Writer].
@@ -87,23 +87,23 @@ func (w writer) Write(p []byte) (int, error) {
 
 // query sends queries and waits for their answers. It returns all answers or an error. After an error the
 // session cannot be used any more.
-func (v *session) query(ctx context.Context, asked []command) ([][]byte, error) {
-	t, err := v.begin(asked)
+func (s *session) query(ctx context.Context, asked []command) ([][]byte, error) {
+	b, err := s.begin(asked)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-t.over:
-		return t.answers, t.err
+	case <-b.done:
+		return b.answers, b.err
 	case <-ctx.Done():
-		v.fail(context.Cause(ctx))
+		s.fail(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 }
 
-// begin writes the queries, unless output of earlier ones is left. It refuses a command that is not in the
-// table, or two of one form.
-func (v *session) begin(asked []command) (*batch, error) {
+// begin writes the queries. It returns an error if output of earlier queries is left, if a command is not in
+// interactiveCommands, or if two commands have the same form.
+func (s *session) begin(asked []command) (*batch, error) {
 	var lines strings.Builder
 	forms := make(map[string]bool)
 	for _, command := range asked {
@@ -114,75 +114,75 @@ func (v *session) begin(asked []command) (*batch, error) {
 		forms[form] = true
 		lines.WriteString(command.line())
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case v.fault != nil:
-		return nil, v.fault
-	case v.batch != nil || !v.values.between() || len(v.line) > 0:
+	case s.fault != nil:
+		return nil, s.fault
+	case s.batch != nil || !s.values.isEmpty() || len(s.stderrLine) > 0:
 		return nil, errUnexpected
 	}
-	t := &batch{asked: asked, over: make(chan struct{})}
-	v.batch = t
-	// It ends with the process at the latest.
-	go func() { _, _ = io.WriteString(v.in, lines.String()) }()
-	return t, nil
+	b := &batch{queries: asked, done: make(chan struct{})}
+	s.batch = b
+	// The goroutine ends at the latest when the process ends.
+	go func() { _, _ = io.WriteString(s.stdin, lines.String()) }()
+	return b, nil
 }
 
-// readStdout takes what ceph writes to stdout.
-func (v *session) readStdout(p []byte) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// readStdout receives ceph's stdout.
+func (s *session) readStdout(p []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, b := range p {
-		if v.fault != nil {
+		if s.fault != nil {
 			break
 		}
-		value, err := v.values.next(b)
+		value, err := s.values.next(b)
 		if err != nil {
-			return v.failed(err)
+			return s.failLocked(err)
 		}
 		if value != nil {
-			v.answered(value)
+			s.addAnswer(value)
 		}
 	}
-	return v.fault
+	return s.fault
 }
 
-// answered expects mu to be held.
-func (v *session) answered(value []byte) {
-	t := v.batch
+// addAnswer adds an answer to the batch. The caller must hold mu.
+func (s *session) addAnswer(value []byte) {
+	b := s.batch
 	switch {
-	case t == nil:
-		_ = v.failed(errUnexpected)
-	case !t.asked[len(t.answers)].answeredBy(value):
-		_ = v.failed(fmt.Errorf("%s: %w", t.asked[len(t.answers)], errForm))
+	case b == nil:
+		_ = s.failLocked(errUnexpected)
+	case !b.queries[len(b.answers)].answeredBy(value):
+		_ = s.failLocked(fmt.Errorf("%s: %w", b.queries[len(b.answers)], errForm))
 	default:
-		t.answers = append(t.answers, value)
-		if len(t.answers) == len(t.asked) {
-			v.batch = nil
-			close(t.over)
+		b.answers = append(b.answers, value)
+		if len(b.answers) == len(b.queries) {
+			s.batch = nil
+			close(b.done)
 		}
 	}
 }
 
-// readStderr takes what ceph writes to stderr. Anything unexpected there ends the session, since it may belong
-// to any of the queries.
-func (v *session) readStderr(p []byte) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.line = append(v.line, p...)
+// readStderr receives ceph's stderr. An unexpected line ends the session, because it may belong to any of the
+// queries.
+func (s *session) readStderr(p []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stderrLine = append(s.stderrLine, p...)
 	for {
-		line, rest, whole := bytes.Cut(v.line, []byte("\n"))
+		line, rest, whole := bytes.Cut(s.stderrLine, []byte("\n"))
 		if !whole {
 			break
 		}
-		v.line = rest
-		v.stderrLine(strings.TrimSpace(string(line)))
+		s.stderrLine = rest
+		s.handleStderrLine(strings.TrimSpace(string(line)))
 	}
-	if len(v.line) > maxLine {
-		return v.failed(fmt.Errorf("%w: a line of more than %d KiB", errUnexpected, maxLine>>10))
+	if len(s.stderrLine) > maxLine {
+		return s.failLocked(fmt.Errorf("%w: a line of more than %d KiB", errUnexpected, maxLine>>10))
 	}
-	return v.fault
+	return s.fault
 }
 
 // maxLine is the maximum length of a line on stderr, in bytes.
@@ -191,44 +191,45 @@ const maxLine = 64 << 10
 // clientLog matches log lines of Ceph's client, which can appear at any time.
 var clientLog = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}`)
 
-// stderrLine expects mu to be held.
-func (v *session) stderrLine(line string) {
+// handleStderrLine ignores expected lines and ends the session at any other. The caller must hold mu.
+func (s *session) handleStderrLine(line string) {
 	switch {
 	case line == "", line == pgDumpNotice, clientLog.MatchString(line):
 	case strings.HasPrefix(line, "Error E"):
-		_ = v.failed(fmt.Errorf("%w: %s", errRefused, line))
+		_ = s.failLocked(fmt.Errorf("%w: %s", errRefused, line))
 	default:
-		_ = v.failed(fmt.Errorf("%w: %s", errUnexpected, line))
+		_ = s.failLocked(fmt.Errorf("%w: %s", errUnexpected, line))
 	}
 }
 
-func (v *session) fail(err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	_ = v.failed(err)
+func (s *session) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.failLocked(err)
 }
 
-// failed expects mu to be held. The first fault stays.
-func (v *session) failed(err error) error {
-	if v.fault == nil {
-		v.fault = err
+// failLocked ends the session and its batch with an error, and returns the first error of the session. The caller
+// must hold mu.
+func (s *session) failLocked(err error) error {
+	if s.fault == nil {
+		s.fault = err
 	}
-	if t := v.batch; t != nil {
-		v.batch, t.answers, t.err = nil, nil, v.fault
-		close(t.over)
+	if b := s.batch; b != nil {
+		s.batch, b.answers, b.err = nil, nil, s.fault
+		close(b.done)
 	}
-	return v.fault
+	return s.fault
 }
 
 // usable reports whether the session can take more queries.
-func (v *session) usable() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.fault == nil
+func (s *session) usable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fault == nil
 }
 
-// end closes the input, at which the process ends, and stops it after the grace.
-func (v *session) end(grace time.Duration) {
-	_ = v.in.Close()
-	time.AfterFunc(grace, v.stop)
+// end closes stdin, so that the process ends. After the grace it stops the process.
+func (s *session) end(grace time.Duration) {
+	_ = s.stdin.Close()
+	time.AfterFunc(grace, s.stop)
 }

@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	// keepIdle is how long a session waits for further queries.
+	// keepIdle is the time that an idle session waits for further queries.
 	keepIdle = 3 * time.Second
-	// sessionRetry is when sessions are tried again after they failed.
+	// sessionRetry is the time without sessions after maxFailures.
 	sessionRetry = 10 * time.Minute
-	// maxFailures in a row mean that sessions do not work.
+	// maxFailures is the number of failures in a row after which the client stops using sessions.
 	maxFailures = 2
 )
 
-// lifetime is how long a session may last. It gets no more queries if less than a query's timeout is left.
+// lifetime is the timeout of a session. A session gets no more queries if less than a query's timeout is left.
 func (c *Client) lifetime() time.Duration { return 2 * c.options.Timeout }
 
-// sessionTimeout is how long a session may take for its answers, including the start of the process: a
-// command's timeout once sessions have worked, and half of that before. The rest of a query's time is for a
-// process of its own.
+// sessionTimeout limits the time for the answers of a session, including the start of the process. It is a command's
+// timeout once a session has worked, and half of that before. The rest of a query's time is for a separate process.
 func (c *Client) sessionTimeout() time.Duration {
 	c.sessions.mu.Lock()
 	defer c.sessions.mu.Unlock()
@@ -35,24 +34,24 @@ func (c *Client) sessionTimeout() time.Duration {
 	return c.options.Timeout / 2
 }
 
-// promptAnswer is how soon a process of its own answers a query if Ceph and its machines have little load. If
-// it takes longer, a slow session is no failure.
+// promptAnswer is the time in which a separate process answers a query if Ceph and its machines have little load.
+// If the separate process takes longer, the client does not count a slow session as a failure.
 func (c *Client) promptAnswer() time.Duration { return c.options.Timeout / 6 }
 
 // sessions are the sessions that wait for further queries.
 type sessions struct {
 	mu   sync.Mutex
 	idle []*session
-	// works is set once a session has answered; failures counts those in a row that did not.
+	// works is set once a session has answered. failures counts the failed sessions in a row.
 	works    bool
 	failures int
-	// retryAt is when sessions are tried again.
+	// retryAt is the time at which the client tries sessions again.
 	retryAt time.Time
 }
 
-// put sends queries to Ceph and ends each. Those for the monitors share one session, and those for the mgr
-// another, since the mgr may never answer. A session has no form twice.
-func (c *Client) put(asked []*sharedQuery) {
+// sendQueries sends queries to Ceph and finishes each. Queries for the monitors share one session. Queries for the
+// mgr share another, since the mgr may never answer. A session gets each form at most once.
+func (c *Client) sendQueries(asked []*sharedQuery) {
 	var groups [][]*sharedQuery
 	var monitors, mgr []*sharedQuery
 	together := make(map[string]bool)
@@ -71,26 +70,26 @@ func (c *Client) put(asked []*sharedQuery) {
 	}
 	for _, group := range append(groups, monitors, mgr) {
 		if len(group) > 0 {
-			go c.answer(group)
+			go c.answerGroup(group)
 		}
 	}
 }
 
-// answer ends the queries of a group: in one session or, if that fails, in a process for each.
-func (c *Client) answer(group []*sharedQuery) {
+// answerGroup finishes the queries of a group: in one session or, if that fails, in one process for each query.
+func (c *Client) answerGroup(group []*sharedQuery) {
 	began := time.Now()
 	var answers [][]byte
 	var err error
 	if caught := parallel.Catch(func() { answers, err = c.querySession(group, began) }); caught != nil {
 		for _, q := range group {
-			q.end(nil, nil, caught)
+			q.finish(nil, nil, caught)
 		}
 		return
 	}
 	for i, q := range group {
 		if err == nil {
-			c.report(q.asking, q.command, began, nil)
-			q.end(answers[i], nil, nil)
+			c.report(q.callersCtx, q.command, began, nil)
+			q.finish(answers[i], nil, nil)
 			continue
 		}
 		tried := i == 0 && !errors.Is(err, errNoSession) && !errors.Is(err, errRefused)
@@ -98,30 +97,30 @@ func (c *Client) answer(group []*sharedQuery) {
 	}
 }
 
-// answerAlone answers a query in a process of its own. If a session was tried and failed, a prompt answer now shows
-// that the session was at fault.
+// answerAlone answers a query in a separate process. tried means that a session has failed for this query: then a
+// prompt answer now shows that the session was the cause.
 func (c *Client) answerAlone(q *sharedQuery, began time.Time, tried bool) {
 	var answer []byte
 	var err error
 	asked := time.Now()
 	caught := parallel.Catch(func() {
-		if q.asking.Err() != nil {
-			err = context.Cause(q.asking) // no caller waits any more
+		if q.callersCtx.Err() != nil {
+			err = context.Cause(q.callersCtx) // no caller waits any more
 			return
 		}
-		answer, err = c.complete(q.asking, q.command, began.Add(c.limit()))
-		c.report(q.asking, q.command, began, err)
+		answer, err = c.runAlone(q.callersCtx, q.command, began.Add(c.limit()))
+		c.report(q.callersCtx, q.command, began, err)
 	})
-	if tried && caught == nil && q.asking.Err() == nil && !errors.Is(err, ErrUnavailable) && time.Since(asked) < c.promptAnswer() {
-		c.sessions.failed()
+	if tried && caught == nil && q.callersCtx.Err() == nil && !errors.Is(err, ErrUnavailable) && time.Since(asked) < c.promptAnswer() {
+		c.sessions.countFailure()
 	}
-	q.end(answer, err, caught)
+	q.finish(answer, err, caught)
 }
 
 // errNoSession means that no session was tried.
 var errNoSession = errors.New("one process for each query")
 
-// querySession sends queries to one process. After any error each of them needs a process of its own.
+// querySession sends queries to one session. After any error the caller must repeat each query in a separate process.
 func (c *Client) querySession(group []*sharedQuery, began time.Time) ([][]byte, error) {
 	runner, ok := c.runner.(InteractiveRunner)
 	if !ok || !c.sessions.enabled() {
@@ -134,7 +133,7 @@ func (c *Client) querySession(group []*sharedQuery, began time.Time) ([][]byte, 
 			return nil, errNoSession
 		}
 	}
-	awaited, stop := whileAnyIsAwaited(group)
+	awaited, stop := contextWhileAwaited(group)
 	defer stop()
 	ctx, cancel := context.WithDeadline(awaited, began.Add(c.sessionTimeout()))
 	defer cancel()
@@ -153,18 +152,18 @@ func (c *Client) querySession(group []*sharedQuery, began time.Time) ([][]byte, 
 		v.panicked.Raise()
 		return nil, err
 	}
-	c.keep(v)
+	c.keepSession(v)
 	return answers, nil
 }
 
-// whileAnyIsAwaited returns a context that ends when no caller waits for any of the queries.
-func whileAnyIsAwaited(group []*sharedQuery) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(group[0].asking))
+// contextWhileAwaited returns a context that ends when no caller waits for any of the queries.
+func contextWhileAwaited(group []*sharedQuery) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(group[0].callersCtx))
 	var awaited atomic.Int64
 	awaited.Store(int64(len(group)))
 	var stops []func() bool
 	for _, q := range group {
-		stops = append(stops, context.AfterFunc(q.asking, func() {
+		stops = append(stops, context.AfterFunc(q.callersCtx, func() {
 			if awaited.Add(-1) == 0 {
 				cancel()
 			}
@@ -178,8 +177,8 @@ func whileAnyIsAwaited(group []*sharedQuery) (context.Context, context.CancelFun
 	}
 }
 
-// keep keeps a session for further queries.
-func (c *Client) keep(v *session) {
+// keepSession keeps an idle session for keepIdle.
+func (c *Client) keepSession(v *session) {
 	c.sessions.mu.Lock()
 	defer c.sessions.mu.Unlock()
 	c.sessions.works, c.sessions.failures = true, 0
@@ -191,29 +190,29 @@ func (c *Client) keep(v *session) {
 	})
 }
 
-// enabled reports whether sessions are used.
-func (t *sessions) enabled() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !time.Now().Before(t.retryAt)
+// enabled reports whether the client may use sessions now.
+func (s *sessions) enabled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !time.Now().Before(s.retryAt)
 }
 
-// failed counts a session that failed although Ceph answers.
-func (t *sessions) failed() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.failures++; t.failures >= maxFailures {
-		t.works, t.failures, t.retryAt = false, 0, time.Now().Add(sessionRetry)
+// countFailure counts a session that failed although Ceph answers queries.
+func (s *sessions) countFailure() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failures++; s.failures >= maxFailures {
+		s.works, s.failures, s.retryAt = false, 0, time.Now().Add(sessionRetry)
 	}
 }
 
 // take removes and returns an idle session in the place with at least this much time left, or nil.
-func (t *sessions) take(place string, left time.Duration) *session {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, v := range slices.Backward(t.idle) {
+func (s *sessions) take(place string, left time.Duration) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, v := range slices.Backward(s.idle) {
 		if v.place == place && v.usable() && time.Since(v.began) <= left {
-			t.idle = slices.Delete(t.idle, i, i+1)
+			s.idle = slices.Delete(s.idle, i, i+1)
 			v.idle.Stop()
 			return v
 		}
@@ -221,15 +220,15 @@ func (t *sessions) take(place string, left time.Duration) *session {
 	return nil
 }
 
-// remove reports whether the session was still idle.
-func (t *sessions) remove(v *session) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.Index(t.idle, v)
+// remove removes an idle session, and reports whether the session was still idle.
+func (s *sessions) remove(v *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.idle, v)
 	if i < 0 {
 		return false
 	}
-	t.idle = slices.Delete(t.idle, i, i+1)
+	s.idle = slices.Delete(s.idle, i, i+1)
 	return true
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The numbers of a pool that can be set.
+// The settings of [Settings.SetPoolNumber].
 const (
 	PoolSize    = "size"
 	PoolMinSize = "min_size"
@@ -18,9 +18,9 @@ const (
 
 // Option is an option of the monitors in Ceph's configuration database.
 type Option struct {
-	// Value is the value that monitors use, "" for their default.
+	// Value is the configured value. It is empty if the monitors use the default.
 	Value string `json:"value,omitempty"`
-	// Own is set if the value is set for the monitors, not for all daemons.
+	// Own is set if the value is in section mon, not in section global.
 	Own bool `json:"own,omitempty"`
 }
 
@@ -66,7 +66,7 @@ func (c *Client) setOption(ctx context.Context, how string, words ...string) err
 	return c.change(ctx, false, append([]string{"config", how, monSection}, words...)...)
 }
 
-// checkWord refuses an empty word, and one that ceph could read as an option or as several words.
+// checkWord returns an error for an empty word, or if ceph could read the word as an option or as several words.
 func checkWord(word, what string) error {
 	if word == "" || strings.HasPrefix(word, "-") || strings.ContainsAny(word, " \t\n") {
 		return fmt.Errorf("%w: %q is not a valid %s", ErrInvalid, word, what)
@@ -74,26 +74,26 @@ func checkWord(word, what string) error {
 	return nil
 }
 
-// The sections of the configuration database that monitors read; the first wins.
+// The sections of the configuration database that monitors read. A value in mon overrides a value in global.
 const (
 	monSection    = "mon"
 	globalSection = "global"
 )
 
-// parseOption reads the answer of `ceph config dump`. It skips values with a mask, which are for some monitors
-// only.
+// parseOption reads an option from the answer of `ceph config dump`. It skips values with a mask, because those
+// apply only to some monitors.
 func parseOption(answer []byte, name string) (Option, error) {
-	var said []struct {
+	var parsed []struct {
 		Section string `json:"section"`
 		Name    string `json:"name"`
 		Value   string `json:"value"`
 		Mask    string `json:"mask"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return Option{}, err
 	}
 	var option Option
-	for _, entry := range said {
+	for _, entry := range parsed {
 		switch {
 		case entry.Name != name || entry.Mask != "":
 		case entry.Section == monSection:

@@ -8,60 +8,59 @@ import (
 	"time"
 )
 
-// gatherTime is how long a query waits for others. Preflights and steps that run in parallel query at the same
-// moment, and a ceph process takes a hundred times as long.
+// gatherTime is the time that a query waits for other queries. Parallel preflights and steps query at about the same
+// time. A ceph process takes about a hundred times as long as this wait.
 const gatherTime = 5 * time.Millisecond
 
-// shared lets callers share queries: equal ones of the same moment are sent once, and different ones together.
-// They are sent after all of them were made, so no answer is older than its query by more than maxAge, or from
-// before a change.
+// shared lets callers share queries of the same moment: it sends equal queries once, and different queries together.
+// So no answer is from before a change, or older than its query by more than maxAge.
 type shared struct {
 	maxAge time.Duration
 
 	mu sync.Mutex
-	// gathering are the queries that have not been sent yet.
+	// gathering has the queries that have not been sent yet, or is nil.
 	gathering *gathering
-	// put are the queries sent within maxAge and since the last change, answered or not, by their text.
-	put map[string]*sharedQuery
+	// sent are the queries sent within maxAge and after the last change, answered or not, by command text.
+	sent map[string]*sharedQuery
 }
 
-// gathering is the queries of one moment.
+// gathering is a group of queries that are sent together.
 type gathering struct {
-	// open are the queries that can be joined, by their text; all also has those without a waiting caller.
+	// open are the queries that a caller can join, by command text. all also has the queries without a waiting caller.
 	open map[string]*sharedQuery
 	all  []*sharedQuery
 }
 
-// ask returns the answer to a query. put sends the gathered queries, and ends each of them. A query that no caller
-// waits for is given up; its last caller waits until it has ended.
+// ask returns the answer to a query. put sends the gathered queries, and finishes each of them. When the last caller
+// stops waiting, ask cancels the query and waits until it has ended.
 func (s *shared) ask(ctx context.Context, command command, put func([]*sharedQuery)) ([]byte, error) {
 	q := s.join(ctx, command, put)
 	select {
-	case <-q.over:
+	case <-q.done:
 		q.panicked.Raise()
 		return q.answer, q.err
 	case <-ctx.Done():
 	}
-	if q.leave() {
-		<-q.over
+	if q.removeCaller() {
+		<-q.done
 		q.panicked.Raise()
 	}
 	return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
 }
 
-// join joins a query that is being gathered, or begins one.
+// join returns a query with the same text that other callers wait for or that can be reused, or a new one.
 func (s *shared) join(ctx context.Context, command command, put func([]*sharedQuery)) *sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := command.String()
-	if q := s.put[text]; q != nil && !command.uncached && q.young(s.maxAge) && q.serves() {
+	if q := s.sent[text]; q != nil && !command.uncached && q.isYoungerThan(s.maxAge) && q.canBeJoined() {
 		return q
 	}
 	if s.gathering == nil {
 		s.gathering = &gathering{open: make(map[string]*sharedQuery)}
 		go s.gather(put)
 	}
-	if q := s.gathering.open[text]; q != nil && q.enter() {
+	if q := s.gathering.open[text]; q != nil && q.addCaller() {
 		return q
 	}
 	q := newSharedQuery(ctx, command)
@@ -74,10 +73,10 @@ func (s *shared) join(ctx context.Context, command command, put func([]*sharedQu
 func (s *shared) gather(put func([]*sharedQuery)) {
 	<-time.After(gatherTime)
 	var awaited []*sharedQuery
-	for _, q := range s.gathered() {
-		if q.asking.Err() != nil {
-			// All callers have left, and nothing was sent.
-			q.end(nil, context.Cause(q.asking), nil)
+	for _, q := range s.takeGathered() {
+		if q.callersCtx.Err() != nil {
+			// No caller waits any more, so the query is not sent.
+			q.finish(nil, context.Cause(q.callersCtx), nil)
 			continue
 		}
 		awaited = append(awaited, q)
@@ -87,20 +86,20 @@ func (s *shared) gather(put func([]*sharedQuery)) {
 	}
 }
 
-// gathered ends the gathering, and returns its queries as sent now.
-func (s *shared) gathered() []*sharedQuery {
+// takeGathered ends the gathering, marks its queries as sent now, and returns them.
+func (s *shared) takeGathered() []*sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gathering, now := s.gathering, time.Now()
 	s.gathering = nil
 	for _, q := range gathering.all {
-		q.put = now
+		q.sentAt = now
 	}
 	if s.maxAge > 0 {
-		if s.put == nil {
-			s.put = make(map[string]*sharedQuery)
+		if s.sent == nil {
+			s.sent = make(map[string]*sharedQuery)
 		}
-		maps.Copy(s.put, gathering.open)
+		maps.Copy(s.sent, gathering.open)
 		time.AfterFunc(s.maxAge, s.forgetOld) // answers can be large
 	}
 	return gathering.all
@@ -109,12 +108,12 @@ func (s *shared) gathered() []*sharedQuery {
 func (s *shared) forgetOld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.put, func(_ string, q *sharedQuery) bool { return !q.young(s.maxAge) })
+	maps.DeleteFunc(s.sent, func(_ string, q *sharedQuery) bool { return !q.isYoungerThan(s.maxAge) })
 }
 
-// changes drops earlier answers, because a change may have made them wrong.
-func (s *shared) changes() {
+// dropAnswers drops earlier answers, because a change may have made them wrong.
+func (s *shared) dropAnswers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.put)
+	clear(s.sent)
 }

@@ -33,23 +33,23 @@ type Health struct {
 	Status Status
 	// Checks are the reasons for a status other than [HealthOK], by code.
 	Checks []Check
-	// MgrActive is what the monitors know: they notice a mgr that died without a message only after 30 s
-	// (mon_mgr_beacon_grace).
+	// MgrActive reports whether the monitors see an active mgr. They notice a crashed mgr only after 30 s
+	// (Ceph's mon_mgr_beacon_grace).
 	MgrActive bool
 	// Quorum has the names of the monitors in the quorum.
 	Quorum []string
-	// PGs counts placement groups by state, such as "active+clean". The mgr counts them: for some seconds after
-	// the loss of an OSD, and while there is no mgr, the numbers are old.
+	// PGs counts placement groups by state, such as "active+clean". The mgr counts them, so the numbers are old for
+	// some seconds after the loss of an OSD, and while there is no mgr.
 	PGs map[string]int
 }
 
-// Inactive counts the placement groups whose data no running OSD is known to have: those that are not active,
-// or stale. Like PGs, it can be old.
+// Inactive counts the placement groups that Ceph does not serve: they are not active, or stale. Like PGs, the
+// number can be old.
 func (h Health) Inactive() int {
 	inactive := 0
 	for state, count := range h.PGs {
-		said := strings.Split(state, "+")
-		if !slices.Contains(said, "active") || slices.Contains(said, "stale") {
+		parsed := strings.Split(state, "+")
+		if !slices.Contains(parsed, "active") || slices.Contains(parsed, "stale") {
 			inactive += count
 		}
 	}
@@ -58,10 +58,10 @@ func (h Health) Inactive() int {
 
 // Check is one reason for a status.
 type Check struct {
-	// Code is Ceph's, such as OSD_DOWN.
+	// Code is Ceph's name of the check, such as OSD_DOWN.
 	Code     string
 	Severity Status
-	// Message is for people.
+	// Message is Ceph's summary of the check.
 	Message string
 	Muted   bool
 }
@@ -78,8 +78,7 @@ func (h Health) String() string {
 	return text.String()
 }
 
-// Clean reports whether every placement group is active and clean. It is true
-// when there are none.
+// Clean reports whether every placement group is active and clean. It returns true if there are no placement groups.
 func (h Health) Clean() bool {
 	for state, count := range h.PGs {
 		if count > 0 && !slices.Contains(cleanStates, state) {
@@ -89,10 +88,10 @@ func (h Health) Clean() bool {
 	return true
 }
 
-// cleanStates are the states of complete data; a scrub only reads it.
+// cleanStates are the states of a placement group with all its copies. A scrub only reads data.
 var cleanStates = []string{"active+clean", "active+clean+scrubbing", "active+clean+scrubbing+deep"}
 
-// Tree is the CRUSH tree as far as EKCO needs it.
+// Tree is the part of the CRUSH tree that EKCO needs.
 type Tree struct {
 	// FSID identifies the cluster.
 	FSID string
@@ -121,14 +120,15 @@ func (r Ref) IsOther(osd Ref) bool { return r.UUID != "" && osd.UUID != "" && r.
 // OSD is one object storage daemon.
 type OSD struct {
 	Ref
-	// Host is its CRUSH host; empty if it has none.
+	// Host is the name of the OSD's CRUSH host. It is empty if the OSD has no CRUSH host.
 	Host string
-	// Exists is false if only the CRUSH map has it.
+	// Exists reports whether the OSD map has the OSD. If not, only the CRUSH map has it.
 	Exists bool
 	Up     bool
 	// Reweight is 0 if the OSD is out, 1 if it is fully in.
 	Reweight float64
-	// Weight is the CRUSH weight: its size in TiB, unless it was set by hand. With 0 it gets no data.
+	// Weight is the CRUSH weight. It is the OSD's size in TiB, unless an administrator has set it. With weight 0 the
+	// OSD gets no data.
 	Weight float64
 	// Stray OSDs are in the OSD map but not in the CRUSH tree.
 	Stray       bool
@@ -138,7 +138,7 @@ type OSD struct {
 // In reports whether Ceph puts data on the OSD.
 func (o OSD) In() bool { return o.Reweight > 0 }
 
-// OSD returns the OSD of that id.
+// OSD returns the OSD with the id, and reports whether it exists.
 func (t Tree) OSD(id int) (OSD, bool) {
 	i, found := slices.BinarySearchFunc(t.OSDs, id, func(o OSD, id int) int { return o.ID - id })
 	if !found {
@@ -147,7 +147,7 @@ func (t Tree) OSD(id int) (OSD, bool) {
 	return t.OSDs[i], true
 }
 
-// Host returns the host of exactly that name.
+// Host returns the host with exactly this name, and reports whether it exists.
 func (t Tree) Host(name string) (Host, bool) {
 	i, found := slices.BinarySearchFunc(t.Hosts, name, func(h Host, name string) int { return strings.Compare(h.Name, name) })
 	if !found {
@@ -156,8 +156,8 @@ func (t Tree) Host(name string) (Host, bool) {
 	return t.Hosts[i], true
 }
 
-// HostOfNode returns the CRUSH host of the machine with that hostname: under that name or, as Rook writes it,
-// with dashes instead of dots.
+// HostOfNode returns the CRUSH host of the machine with the hostname. The name of the CRUSH host is the hostname,
+// or the hostname with dashes instead of dots, as Rook writes it.
 func (t Tree) HostOfNode(hostname string) (Host, bool) {
 	if host, ok := t.Host(CrushName(hostname)); ok {
 		return host, true
@@ -165,16 +165,16 @@ func (t Tree) HostOfNode(hostname string) (Host, bool) {
 	return t.Host(hostname)
 }
 
-// CrushName returns Rook's name for a machine in the CRUSH map, which allows no dots.
+// CrushName returns Rook's name for a machine in the CRUSH map: Rook replaces dots with dashes.
 func CrushName(hostname string) string { return strings.ReplaceAll(hostname, ".", "-") }
 
-// Safety is which OSDs can be destroyed.
+// Safety is the answer of [API.SafeToDestroy].
 type Safety struct {
-	// Safe OSDs hold no data that is not elsewhere too.
+	// Safe OSDs hold only data that other OSDs also hold.
 	Safe []int
 	// Active OSDs are mapped to placement groups: their data must move first.
 	Active []int
-	// StoredPGs are OSDs with placement groups that are not active now, and may need them.
+	// StoredPGs are OSDs with placement groups that are not active now and may need these OSDs.
 	StoredPGs []int
 	// MissingStats are OSDs without statistics: ask again later.
 	MissingStats []int
@@ -182,7 +182,7 @@ type Safety struct {
 	asked []int
 }
 
-// All reports whether all OSDs of the question are safe.
+// All reports whether all queried OSDs are safe.
 func (s Safety) All() bool {
 	for _, id := range s.asked {
 		if !slices.Contains(s.Safe, id) {
@@ -192,7 +192,7 @@ func (s Safety) All() bool {
 	return true
 }
 
-// Reason returns why not all are safe, or "".
+// Reason returns the reason why an OSD is not safe, or "" if all are.
 func (s Safety) Reason() string {
 	if s.All() {
 		return ""
@@ -216,7 +216,7 @@ func (s Safety) Reason() string {
 	return strings.Join(reasons, "; ")
 }
 
-// NewSafety returns an answer for tests and simulations, in which the OSDs that are not safe are active.
+// NewSafety returns a Safety for tests and simulations: it marks each queried OSD that is not in safe as active.
 func NewSafety(asked, safe []int) Safety {
 	s := Safety{asked: slices.Clone(asked)}
 	for _, id := range asked {
@@ -229,7 +229,7 @@ func NewSafety(asked, safe []int) Safety {
 	return s
 }
 
-// Names returns "osd.3, osd.12".
+// Names returns the names of OSDs, such as "osd.3, osd.12".
 func Names(ids ...int) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {

@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// hostPattern is what Ceph allows as a bucket's name, without a leading dash, which would be an option.
+// hostPattern matches the bucket names that Ceph allows, except names with a leading dash: ceph would read them as
+// options.
 var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
 
-// osdPattern matches names of OSDs: to remove a host of such a name from the CRUSH map would remove the OSD.
+// osdPattern matches names of OSDs: "ceph osd crush rm" with such a name would remove the OSD.
 var osdPattern = regexp.MustCompile(`^osd\.[0-9]+$`)
 
 const maxHostName = 253

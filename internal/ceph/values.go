@@ -9,43 +9,43 @@ import (
 	"slices"
 )
 
-// maxAnswer is the maximum size of one answer, in bytes. For a thousand OSDs it has about 1 MiB.
+// maxAnswer is the maximum size of one answer, in bytes. For a thousand OSDs an answer has about 1 MiB.
 const maxAnswer = 8 << 20
 
 var errNoValues = errors.New("its output is not a sequence of JSON values, each on its own line")
 
-// values splits ceph's output into JSON objects and arrays. Each ends with a newline, with only white space
-// between them; anything else is an error.
+// values splits ceph's output into JSON objects and arrays. Each value ends with a newline. Only white space may be
+// between values; anything else is an error.
 type values struct {
-	begun    []byte
+	partial  []byte
 	depth    int
 	quoted   bool
 	escaped  bool
 	complete bool
 }
 
-// between reports whether no value has begun.
-func (v *values) between() bool { return len(v.begun) == 0 }
+// isEmpty reports whether no value has begun.
+func (v *values) isEmpty() bool { return len(v.partial) == 0 }
 
-// next takes one byte, and returns the value that ends with it, if one does.
+// next takes one byte of output. If a value ends with this byte, next returns the value, otherwise nil.
 func (v *values) next(b byte) (value []byte, err error) {
 	switch {
 	case v.complete:
 		return v.end(b)
-	case v.between() && bytes.IndexByte([]byte(" \t\r\n"), b) >= 0:
+	case v.isEmpty() && bytes.IndexByte([]byte(" \t\r\n"), b) >= 0:
 		return nil, nil
-	case v.between() && b != '{' && b != '[':
+	case v.isEmpty() && b != '{' && b != '[':
 		return nil, errNoValues
-	case len(v.begun) >= maxAnswer:
+	case len(v.partial) >= maxAnswer:
 		return nil, fmt.Errorf("an answer has more than %d KiB", maxAnswer>>10)
 	}
-	v.begun = append(v.begun, b)
-	v.follow(b)
+	v.partial = append(v.partial, b)
+	v.trackNesting(b)
 	return nil, nil
 }
 
-// follow keeps track of strings and nesting.
-func (v *values) follow(b byte) {
+// trackNesting keeps track of strings and nesting.
+func (v *values) trackNesting(b byte) {
 	switch {
 	case v.escaped:
 		v.escaped = false
@@ -62,9 +62,9 @@ func (v *values) follow(b byte) {
 	}
 }
 
-// end returns the value if the next byte is a newline.
+// end returns the value if b is the newline after it.
 func (v *values) end(b byte) ([]byte, error) {
-	value := quoteBareNumbers(v.begun)
+	value := quoteBareNumbers(v.partial)
 	*v = values{}
 	if b != '\n' || !json.Valid(value) {
 		return nil, errNoValues
@@ -72,12 +72,12 @@ func (v *values) end(b byte) ([]byte, error) {
 	return value, nil
 }
 
-// bareNumber matches JSON strings, which are kept, and the bare words inf and nan: Ceph 18.2.0 to
-// 18.2.4 writes inf into fields of pools in "ceph osd dump".
+// bareNumber matches the bare words inf and nan, and also JSON strings, so that words inside a string are kept. Ceph
+// 18.2.0 to 18.2.4 writes inf into fields of pools in "ceph osd dump".
 var bareNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+]?\b(?:inf|nan)\b`)
 
-// quoteBareNumbers quotes inf and nan, so that answers can be parsed if EKCO does not use the field. If it
-// does, parsing the number fails.
+// quoteBareNumbers quotes inf and nan, so that the JSON parser accepts the answer. If EKCO uses the field, parsing
+// its number still fails.
 func quoteBareNumbers(answer []byte) []byte {
 	if json.Valid(answer) {
 		return answer

@@ -19,7 +19,7 @@ func cut(written string) (cut []string, between bool, err error) {
 			cut = append(cut, string(value))
 		}
 	}
-	return cut, v.between(), nil
+	return cut, v.isEmpty(), nil
 }
 
 func TestWhatCephWritesIsCutIntoItsAnswers(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAnAnswerWithoutEndIsGivenUp(t *testing.T) {
 		_, err = v.next(' ')
 	}
 	if err == nil {
-		t.Errorf("%d bytes were kept", len(v.begun))
+		t.Errorf("%d bytes were kept", len(v.partial))
 	}
 }
 

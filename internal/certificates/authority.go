@@ -15,11 +15,11 @@ import (
 // ErrExternalCA is the error if the key of a CA is not on the host.
 var ErrExternalCA = errors.New("the CA is external: its key is not on this host, so EKCO cannot sign; create the certificate where the key is")
 
-// Authority is a CA that can sign.
+// Authority is a CA with its key, so that EKCO can sign certificates.
 type Authority struct {
 	Certificate *x509.Certificate
 	Key         crypto.Signer
-	// Others are the other CAs in the file. While the CA is being replaced, the file has the old and the new one.
+	// Others are the other CAs in the file. While the CA is being replaced, the file has the old and the new CA.
 	Others []*x509.Certificate
 }
 
@@ -28,8 +28,8 @@ func (a Authority) SignedByOther(certificate *x509.Certificate) bool {
 	return slices.ContainsFunc(a.Others, func(other *x509.Certificate) bool { return SignedBy(certificate, other) })
 }
 
-// NewAuthority reads a CA and its key, and checks that it may sign at that time. If the file has several CAs, it
-// returns the one that the key belongs to; of several with that key, the one that is valid longest. See [Authority.For].
+// NewAuthority reads a CA and its key, and checks that the CA may sign at the time. If the file has several CAs, it
+// returns the CA with this key, and among several CAs with this key the CA that expires last. See [Authority.For].
 func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	bundle, err := certificate.Bundle()
 	if err != nil {
@@ -60,7 +60,7 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	return Authority{Certificate: ca, Key: signer, Others: others}, nil
 }
 
-// maySign returns an error unless the certificate is a CA that may sign at that time.
+// maySign returns an error unless the certificate is a CA that may sign at the time.
 func maySign(ca *x509.Certificate, name string, at time.Time) error {
 	switch {
 	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
@@ -73,8 +73,8 @@ func maySign(ca *x509.Certificate, name string, at time.Time) error {
 	return nil
 }
 
-// For returns the authority with the CA that has signed the certificate, if that one has the same key and may sign at
-// that time: clients may not trust another one yet.
+// For returns the authority that should sign a renewal of the certificate. If another CA with the same key has signed
+// the certificate and may sign at the time, For returns that CA, because clients may not trust a new CA yet.
 func (a Authority) For(certificate *x509.Certificate, at time.Time) Authority {
 	if SignedBy(certificate, a.Certificate) {
 		return a
@@ -89,7 +89,7 @@ func (a Authority) For(certificate *x509.Certificate, at time.Time) Authority {
 	return a
 }
 
-// ReadAuthority reads NAME.crt and NAME.key in the directory, as kubeadm calls them.
+// ReadAuthority reads a CA from NAME.crt and NAME.key in the directory, like kubeadm.
 func ReadAuthority(dir, name string, at time.Time) (Authority, error) {
 	certificate, err := ReadFile(filepath.Join(dir, name+".crt"))
 	if err != nil {
@@ -105,7 +105,7 @@ func ReadAuthority(dir, name string, at time.Time) (Authority, error) {
 	return NewAuthority(certificate, key, at)
 }
 
-// SignedBy reports whether a CA has signed the certificate, and is named in it.
+// SignedBy reports whether the certificate names the CA as its issuer and the CA has signed it.
 func SignedBy(certificate, ca *x509.Certificate) bool {
 	return bytes.Equal(certificate.RawIssuer, ca.RawSubject) && certificate.CheckSignatureFrom(ca) == nil
 }

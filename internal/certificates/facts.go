@@ -11,13 +11,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxNames and maxName limit what is reported of a certificate, which any program may have made.
+// maxNames and maxName limit the facts of a certificate, because any program may have created it.
 const (
 	maxNames = 50
 	maxName  = 253
 )
 
-// Called returns a name of the certificate for people: its common name, else its whole subject.
+// Called returns a name of the certificate for messages: its common name, or else its whole subject.
 func Called(certificate *x509.Certificate) string {
 	name := certificate.Subject.CommonName
 	if name == "" {
@@ -29,7 +29,7 @@ func Called(certificate *x509.Certificate) string {
 	return short(name)
 }
 
-// short limits the length of a text. It drops invalid UTF-8, which JSON would replace by another character.
+// short limits the length of a text. It removes invalid UTF-8, which JSON would replace by another character.
 func short(text string) string {
 	if len(text) > maxName {
 		return strings.ToValidUTF8(text[:maxName], "") + "…"
@@ -37,7 +37,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// Facts returns the public facts of a certificate. at says where it is.
+// Facts returns the public facts of a certificate. at is its location, such as a path.
 func Facts(at string, certificate *x509.Certificate) journal.Certificate {
 	facts := journal.Certificate{
 		At: at, Subject: short(certificate.Subject.String()), Issuer: short(certificate.Issuer.String()),
@@ -90,7 +90,7 @@ var extendedUsages = map[x509.ExtKeyUsage]string{
 	x509.ExtKeyUsageTimeStamping: "time stamping", x509.ExtKeyUsageOCSPSigning: "OCSP signing",
 }
 
-// usages names what the certificate may be used for.
+// usages returns the names of the certificate's key usages.
 func usages(certificate *x509.Certificate) (names []string) {
 	for left := uint(certificate.KeyUsage); left != 0; left &= left - 1 {
 		if i := bits.TrailingZeros(left); i < len(keyUsages) {

@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// maxFile is the maximum size of a file: certificates have a few kilobytes.
+// maxFile is the maximum size of a file in bytes. Certificates have a few kilobytes.
 const maxFile = 256 << 10
 
 // ErrLink is the error if a file is a symbolic link: replacing the link would not change its target.
 var ErrLink = errors.New("it is a symbolic link; put the file itself there")
 
-// ReadFile reads a regular file. The result has its name even if that fails.
+// ReadFile reads a regular file. The result has the name of the file even if there is an error.
 func ReadFile(path string) (File, error) {
 	file := File{Name: path}
 	info, err := os.Lstat(path)
@@ -32,7 +32,7 @@ func ReadFile(path string) (File, error) {
 	return file, nil
 }
 
-// pathless removes the path from an error, since the caller adds it.
+// pathless removes the path from an error, because the caller adds the path.
 func pathless(err error) error {
 	var of *os.PathError
 	if errors.As(err, &of) {

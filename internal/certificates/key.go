@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// KeyKind is an algorithm and a size, as in "RSA 2048" and "ECDSA P-256".
+// KeyKind is an algorithm with a key size, such as "RSA 2048" or "ECDSA P-256".
 type KeyKind string
 
 // The kinds of keys that EKCO creates.
@@ -34,7 +34,7 @@ func KindOf(public crypto.PublicKey) KeyKind {
 	return KeyKind(fmt.Sprintf("unknown (%T)", public))
 }
 
-// NewKey creates a key of the kind. Kinds other than those above are an error.
+// NewKey creates a key of the kind. It returns an error for a kind that is not one of the constants.
 func NewKey(kind KeyKind) (crypto.Signer, error) {
 	switch kind {
 	case RSA2048:

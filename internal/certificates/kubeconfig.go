@@ -13,9 +13,9 @@ import (
 
 // Kubeconfig has the certificates and keys of a kubeconfig's current context.
 type Kubeconfig struct {
-	// User and Server name the context's user, and its cluster's API server.
+	// User is the name of the context's user. Server is the URL of the API server of the context's cluster.
 	User, Server string
-	// Certificate and Key are the user's, CA is the cluster's. Their names have the file and the field in it.
+	// Certificate and Key belong to the user, and CA to the cluster. Their names contain the file and the field.
 	Certificate, Key, CA File
 	// Others are the certificates of other users.
 	Others []File
@@ -48,13 +48,13 @@ type kubeconfigUser struct {
 	User struct {
 		Certificate string `yaml:"client-certificate-data"`
 		Key         string `yaml:"client-key-data"`
-		// ByPath is set in the kubelet's kubeconfig: the kubelet renews that file itself.
+		// ByPath is set in the kubelet's kubeconfig: the kubelet renews the file at this path itself.
 		ByPath string `yaml:"client-certificate"`
 	} `yaml:"user"`
 }
 
-// current returns the user and the cluster of the current context. If there is only one of each, the
-// context is not read.
+// current returns the user and the cluster of the current context. If there is only one user and one cluster, it
+// does not read the context.
 func (k kubeconfig) current() (user kubeconfigUser, cluster kubeconfigCluster, err error) {
 	if len(k.Users) == 1 && len(k.Clusters) == 1 {
 		return k.Users[0], k.Clusters[0], nil
@@ -72,7 +72,7 @@ func (k kubeconfig) current() (user kubeconfigUser, cluster kubeconfigCluster, e
 	return user, cluster, fmt.Errorf("it has %d users and %d clusters, and current-context does not name one of each; set it with: kubectl config use-context", len(k.Users), len(k.Clusters))
 }
 
-// Kubeconfig reads a kubeconfig that contains its certificate and key.
+// Kubeconfig parses a kubeconfig that contains its certificate and key.
 func (f File) Kubeconfig() (Kubeconfig, error) {
 	if len(bytes.TrimSpace(f.Content)) == 0 {
 		return Kubeconfig{}, f.fail("it is empty")
@@ -115,8 +115,8 @@ func (f File) Kubeconfig() (Kubeconfig, error) {
 	return found, nil
 }
 
-// WithPair returns the kubeconfig with another certificate and key of its user. Everything else stays, also the
-// layout if each of the old ones occurs exactly once, on one line.
+// WithPair returns the kubeconfig with another certificate and key of its user. All other data stays. The layout also
+// stays if the old certificate and key each occur exactly once, on one line.
 func (f File) WithPair(certificate, key []byte) ([]byte, error) {
 	before, err := f.Kubeconfig()
 	if err != nil {

@@ -15,24 +15,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Manifest is what EKCO reads of a static pod's manifest.
+// Manifest is the part of a static pod's manifest that EKCO reads.
 type Manifest struct {
 	Namespace, Name string
 	Annotations     map[string]string
 	Containers      []Container
 }
 
-// Container is one of the containers in a static pod's manifest.
+// Container is a container in a static pod's manifest.
 type Container struct {
-	// Probe is the URL of the readiness probe, or else of the liveness probe; empty if neither is an httpGet probe.
+	// Probe is the URL of the readiness probe, or else of the liveness probe. It is empty if neither is an httpGet probe.
 	Name, Probe string
-	// Command is what the container runs, with its arguments.
+	// Command is the container's command with its arguments.
 	Command []string
-	// Startup is how long its startup probe lets it start; 0 without such a probe.
+	// Startup is the time limit of the startup probe, or 0 if there is no startup probe.
 	Startup time.Duration
 }
 
-// Component returns the container that runs a component: the one of that name, as kubeadm writes it, or the only one.
+// Component returns the container that runs a component: the only container, or the container with the component's
+// name, which kubeadm uses.
 func (m Manifest) Component(name string) (Container, error) {
 	i := slices.IndexFunc(m.Containers, func(c Container) bool { return c.Name == name })
 	if len(m.Containers) == 1 {
@@ -45,7 +46,7 @@ func (m Manifest) Component(name string) (Container, error) {
 	return m.Containers[i], nil
 }
 
-// Flag returns the value of a flag of the command, or "". If it occurs several times, the last one counts.
+// Flag returns the value of a flag of the command, or "". If the flag occurs several times, it returns the last value.
 func (c Container) Flag(name string) (last string) {
 	for i, arg := range c.Command {
 		if value, is := strings.CutPrefix(arg, name+"="); is {
@@ -57,7 +58,7 @@ func (c Container) Flag(name string) (last string) {
 	return last
 }
 
-// Manifest reads the manifest of a static pod: a single Pod.
+// Manifest parses the manifest of a static pod: a single Pod.
 func (f File) Manifest() (Manifest, error) {
 	if len(bytes.TrimSpace(f.Content)) == 0 {
 		return Manifest{}, f.fail("it is empty")
@@ -103,14 +104,14 @@ type container struct {
 	Starts  *startup `yaml:"startupProbe"`
 }
 
-// startup has the times of a startup probe.
+// startup has the fields of a startup probe that limit its time.
 type startup struct {
 	Delay    int `yaml:"initialDelaySeconds"`
 	Period   int `yaml:"periodSeconds"`
 	Failures int `yaml:"failureThreshold"`
 }
 
-// time returns how long it lets a container start, with Kubernetes' defaults for what is missing.
+// time returns the time that a container has for its start. Missing fields have Kubernetes' defaults.
 func (s *startup) time() time.Duration {
 	if s == nil {
 		return 0
@@ -127,7 +128,8 @@ type probe struct {
 	} `yaml:"httpGet"`
 }
 
-// probe returns the URL that the kubelet requests. Static pods of the control plane use the host's network.
+// probe returns the URL that the kubelet requests. Its default host is 127.0.0.1, because static pods of the control
+// plane use the host's network.
 func (c container) probe() string {
 	asked := c.Ready.HTTP
 	if asked.Port == "" {
@@ -141,7 +143,7 @@ func (c container) probe() string {
 	if _, err := strconv.ParseUint(asked.Port, 10, 16); err != nil {
 		return ""
 	}
-	address, err := url.Parse(asked.Path) // as the kubelet does: it may have a query
+	address, err := url.Parse(asked.Path) // like the kubelet, because the path may contain a query
 	if err != nil {
 		address = &url.URL{Path: asked.Path}
 	}
@@ -152,8 +154,8 @@ func (c container) probe() string {
 	return address.String()
 }
 
-// Annotated returns the manifest with an annotation set on its pod, so that the kubelet creates another pod. Nothing
-// else changes, except the layout.
+// Annotated returns the manifest with an annotation set on its pod, so that the kubelet creates another pod. The layout
+// may change, but no other data.
 func (f File) Annotated(key, value string) ([]byte, error) {
 	if _, err := f.Manifest(); err != nil {
 		return nil, err
@@ -200,8 +202,8 @@ func member(of *yaml.Node, key string) (*yaml.Node, error) {
 	return nil, errors.New("there is no " + key)
 }
 
-// child returns the value of a key of a mapping, and adds an empty mapping if there is none. A
-// value that is no mapping is returned with an error.
+// child returns the mapping at a key of a mapping. If the key does not exist, it adds an empty mapping. If the value is
+// not a mapping, it returns the value with an error.
 func child(of *yaml.Node, key string) (*yaml.Node, error) {
 	if of.Kind != yaml.MappingNode {
 		return nil, errors.New("it is not a mapping")

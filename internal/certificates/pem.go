@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// File is content with its name for errors: a path, or a Secret and its key.
+// File is content with a name for errors. The name is a path, or the name of a Secret and a key in it.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// ErrEncrypted is the error if a key needs a passphrase.
+// ErrEncrypted is the error if EKCO would need a passphrase to read a key.
 var ErrEncrypted = errors.New("it is encrypted; EKCO has no passphrase")
 
 const (
@@ -28,17 +28,17 @@ const (
 	blockEC          = "EC PRIVATE KEY"
 	blockPKCS8       = "PRIVATE KEY"
 	blockEncrypted   = "ENCRYPTED PRIVATE KEY"
-	// blockParameters is what openssl puts before an EC key.
+	// blockParameters is a block that openssl writes before an EC key.
 	blockParameters = "EC PARAMETERS"
 )
 
-// fail says what is wrong with the file.
+// fail returns an error about the file.
 func (f File) fail(format string, args ...any) error {
 	return fmt.Errorf("read %s: %w", f.Name, fmt.Errorf(format, args...))
 }
 
-// blocks splits the content into PEM blocks. Text before the first one, as openssl writes it, is allowed. Anything
-// else is an error, since it may be a damaged block.
+// blocks splits the content into PEM blocks. It allows text before the first block, because openssl writes such text. It
+// returns an error for other text, because that may be a damaged block.
 func (f File) blocks() ([]*pem.Block, error) {
 	if len(bytes.TrimSpace(f.Content)) == 0 {
 		return nil, f.fail("it is empty")
@@ -65,7 +65,7 @@ func (f File) blocks() ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// Bundle reads one certificate or several, which may be unrelated.
+// Bundle parses one or more certificates, which may be unrelated.
 func (f File) Bundle() ([]*x509.Certificate, error) {
 	blocks, err := f.blocks()
 	if err != nil {
@@ -85,7 +85,7 @@ func (f File) Bundle() ([]*x509.Certificate, error) {
 	return bundle, nil
 }
 
-// Chain reads one certificate or several, each of which is signed by the next.
+// Chain parses one or more certificates. Each certificate must be signed by the next.
 func (f File) Chain() ([]*x509.Certificate, error) {
 	chain, err := f.Bundle()
 	if err != nil {
@@ -100,8 +100,8 @@ func (f File) Chain() ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Legible returns the first certificates of a file, whatever else is in it: it skips other blocks and text, and
-// ignores the order. It is only for display; do not decide by it what to write.
+// Legible returns the first certificates of a file, up to the number most. It skips all other content, and ignores the order. Use it only
+// for display, not to decide what to write.
 func (f File) Legible(most int) (found []*x509.Certificate) {
 	for rest := f.Content; len(found) < most; {
 		block, after := pem.Decode(rest)
@@ -116,7 +116,7 @@ func (f File) Legible(most int) (found []*x509.Certificate) {
 	return found
 }
 
-// One reads exactly one certificate.
+// One parses a file with exactly one certificate.
 func (f File) One() (*x509.Certificate, error) {
 	chain, err := f.Chain()
 	switch {
@@ -128,7 +128,7 @@ func (f File) One() (*x509.Certificate, error) {
 	return chain[0], nil
 }
 
-// Key reads exactly one private key: PKCS #1, PKCS #8 or SEC 1.
+// Key parses a file with exactly one private key: PKCS #1, PKCS #8 or SEC 1.
 func (f File) Key() (crypto.Signer, error) {
 	blocks, err := f.blocks()
 	if err != nil {
@@ -147,7 +147,7 @@ func (f File) Key() (crypto.Signer, error) {
 	return key, nil
 }
 
-// parseKey drops the errors of the parsers, which might quote a key.
+// parseKey parses a key. It drops the errors of the parsers, because they might quote the key.
 func parseKey(block *pem.Block) (crypto.Signer, error) {
 	if block.Type == blockEncrypted || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
 		return nil, ErrEncrypted
@@ -174,7 +174,7 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// maxType is how much of a block's type errors quote.
+// maxType limits the part of a block's type that errors quote, in bytes.
 const maxType = 40
 
 func typeOf(block *pem.Block) string {
@@ -193,7 +193,7 @@ func Matches(certificate *x509.Certificate, of File, key crypto.Signer, from Fil
 	return nil
 }
 
-// Pair reads a chain and the key of its first certificate.
+// Pair parses a chain and the key of its first certificate.
 func Pair(certificate, key File) ([]*x509.Certificate, crypto.Signer, error) {
 	chain, err := certificate.Chain()
 	if err != nil {

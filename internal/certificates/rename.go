@@ -17,14 +17,13 @@ import (
 
 // APIServerNames is a change of the names in the API server's certificate.
 type APIServerNames struct {
-	// Dir is the directory of the cluster's certificates, Add and Drop are names and
-	// addresses.
+	// Dir is the directory of the cluster's certificates. Add and Drop are host names and IP addresses.
 	Dir       string
 	Add, Drop []string
-	// ServiceHost is the address of Service kubernetes, known only in pods. NodeName is the name of this node.
+	// ServiceHost is the address of Service kubernetes. Only pods know it. NodeName is the name of this node.
 	ServiceHost, NodeName string
-	// Force also drops names that programs may need to reach the API server, and allows another CA than that of the
-	// present certificate to sign.
+	// Force also drops names that programs may need to reach the API server. It also allows a CA to sign that has not
+	// signed the present certificate.
 	Force bool
 	Renewal
 }
@@ -36,10 +35,10 @@ type ChangedNames struct {
 	Unchanged bool
 }
 
-// Change replaces apiserver.crt and apiserver.key by a pair with the new names and a new key; validity, subject,
-// usages and kind of key are kept. The API server reads them again without a restart. The lock keeps other programs
-// from renewing them between the read and the write; the error is [durable.ErrLocked] if one of them holds it for
-// half a minute.
+// Change replaces apiserver.crt and apiserver.key by a pair with the new names and a new key. Validity, subject, usages
+// and kind of key stay. The API server reads the files again without a restart. A lock prevents other programs from
+// renewing the files between the read and the write. If another program holds the lock for half a minute, the error is
+// [durable.ErrLocked].
 func (n APIServerNames) Change(ctx context.Context) (ChangedNames, error) {
 	locked, err := durable.Lock(ctx, n.Dir)
 	if err != nil {
@@ -82,7 +81,7 @@ func (n APIServerNames) change() (ChangedNames, error) {
 		return changed, fmt.Errorf("the CA is being replaced, and the one whose key is in %s did not sign %s; "+
 			"when all clients trust that one, use --force", n.Dir, certificatePath)
 	}
-	// When a certificate is due depends on its whole validity, and must not change.
+	// The due time of a certificate depends on its whole validity, so the validity must not change.
 	n.For, n.From = old.NotAfter.Sub(n.Now), old.NotBefore
 	certificate, key, err := Renew(template, ca, n.Renewal)
 	if err != nil {
@@ -115,8 +114,8 @@ func (n APIServerNames) check(had []string) error {
 	return nil
 }
 
-// checkHost returns an error unless the name is an IP address that a host can have, or a host name; "*." may precede
-// that.
+// checkHost returns an error unless the name is an IP address that a host can have, or a host name. The host name may
+// have the prefix "*.".
 func checkHost(name string) error {
 	if ip := net.ParseIP(name); ip != nil {
 		if ip.IsUnspecified() || ip.IsMulticast() || ip.Equal(net.IPv4bcast) {
@@ -124,14 +123,14 @@ func checkHost(name string) error {
 		}
 		return nil
 	}
-	// A "_" is no character of a host name, but many have one, and crypto/x509 accepts it.
+	// A host name must not contain "_", but many do, and crypto/x509 accepts it.
 	host := strings.ReplaceAll(strings.TrimPrefix(name, "*."), "_", "x")
 	problems := validation.IsDNS1123Subdomain(host)
 	labels := strings.Split(host, ".")
 	for _, label := range labels {
 		problems = append(problems, validation.IsDNS1123Label(label)...)
 	}
-	// The C library takes such a name for an IPv4 address: 10.0.0.300, 0x0a000001.
+	// The C library reads a name such as 10.0.0.300 or 0x0a000001 as an IPv4 address.
 	last := labels[len(labels)-1]
 	digits, hexadecimal := strings.CutPrefix(last, "0x")
 	mistyped := len(labels) > 1 && strings.Trim(last, "0123456789") == "" || hexadecimal && strings.Trim(digits, "0123456789abcdef") == ""
@@ -141,9 +140,9 @@ func checkHost(name string) error {
 	return nil
 }
 
-// needed says why programs may need the name to reach the API server, or returns "". kubeadm puts such names
-// into each certificate. In a pod, most addresses and localhost can be dropped without force: the installer of kURL
-// drops that of the former load balancer.
+// needed returns the reason why programs may need the name to reach the API server, or "". kubeadm adds such names to
+// each certificate. In a pod, most addresses and localhost can be dropped without force, because kURL's installer drops
+// the address of a former load balancer.
 func (n APIServerNames) needed(name string) string {
 	const service = "kubernetes.default.svc"
 	ip := net.ParseIP(name)
@@ -162,7 +161,7 @@ func (n APIServerNames) needed(name string) string {
 	return ""
 }
 
-// kubeletUses reports whether the kubelet of this node reaches the API server by the name.
+// kubeletUses reports whether the kubelet of this node uses the name to reach the API server.
 func (n APIServerNames) kubeletUses(name string) bool {
 	file, err := ReadFile(filepath.Join(filepath.Dir(filepath.Clean(n.Dir)), "kubelet.conf"))
 	var read kubeconfig
@@ -175,7 +174,7 @@ func (n APIServerNames) kubeletUses(name string) bool {
 	})
 }
 
-// belongs reports whether the key in the file is the certificate's. After an interruption it may be another.
+// belongs reports whether the key in the file belongs to the certificate. After an interrupted change it may not.
 func belongs(certificate *x509.Certificate, of File, keyPath string) bool {
 	file, err := ReadFile(keyPath)
 	if err != nil {
@@ -185,7 +184,7 @@ func belongs(certificate *x509.Certificate, of File, keyPath string) bool {
 	return err == nil && Matches(certificate, of, key, file) == nil
 }
 
-// named returns the certificate with the new names.
+// named returns a copy of the certificate with the new names.
 func (n APIServerNames) named(old *x509.Certificate) (*x509.Certificate, ChangedNames) {
 	template, changed := *old, ChangedNames{}
 	template.DNSNames, template.IPAddresses = nil, nil
@@ -225,7 +224,7 @@ func hostNames(certificate *x509.Certificate) []string {
 	return names
 }
 
-// canonical returns the names in lower case, and addresses in Go's form, without duplicates.
+// canonical returns the names without duplicates: host names in lower case, and IP addresses in Go's notation.
 func canonical(names []string) (all []string) {
 	for _, name := range names {
 		name = strings.ToLower(strings.Trim(strings.TrimSpace(name), "[]"))

@@ -13,15 +13,15 @@ import (
 // Year is the validity of the certificates that EKCO creates.
 const Year = 365 * 24 * time.Hour
 
-// Back is how far a new certificate's validity begins in the past, for clocks that are behind.
+// Back is the time before now at which the validity of a new certificate begins, because other clocks may be slow.
 const Back = 5 * time.Minute
 
-// Renewal has what the new certificate does not copy from the old one.
+// Renewal has the properties that a new certificate does not copy from the old certificate.
 type Renewal struct {
-	// Now is the time of the signature, For how long the certificate is valid from then on.
+	// Now is the time of the signature. The certificate expires For after Now.
 	Now time.Time
 	For time.Duration
-	// From is when the validity begins, if that is earlier than [Back] before Now; zero if it is not.
+	// From is the start of the validity if it must be earlier than [Back] before Now. Otherwise it is zero.
 	From time.Time
 	// NewKey creates the new key; nil is [NewKey].
 	NewKey func(KeyKind) (crypto.Signer, error)
@@ -34,7 +34,7 @@ func (r Renewal) newKey(kind KeyKind) (crypto.Signer, error) {
 	return NewKey(kind)
 }
 
-// begins returns the start of the validity, which is never later than now.
+// begins returns the start of the validity, at the latest [Back] before Now.
 func (r Renewal) begins() time.Time {
 	if begins := r.Now.Add(-Back); r.From.IsZero() || begins.Before(r.From) {
 		return begins
@@ -42,8 +42,8 @@ func (r Renewal) begins() time.Time {
 	return r.From
 }
 
-// Renew creates a certificate with a new key and a new validity. It has the subject, names, usages and kind of key
-// of the old one.
+// Renew creates a certificate with a new key and a new validity. Subject, names, usages and kind of key are those of
+// the old certificate.
 func Renew(old *x509.Certificate, ca Authority, r Renewal) (*x509.Certificate, crypto.Signer, error) {
 	template, err := r.like(old)
 	if err != nil {
@@ -57,7 +57,7 @@ func Renew(old *x509.Certificate, ca Authority, r Renewal) (*x509.Certificate, c
 	return certificate, key, err
 }
 
-// RenewCA creates a self-signed CA like the old one, with a new key.
+// RenewCA creates a self-signed CA like the old CA, with a new key.
 func RenewCA(old *x509.Certificate, r Renewal) (Authority, error) {
 	template, err := r.like(old)
 	if err != nil {
@@ -71,8 +71,8 @@ func RenewCA(old *x509.Certificate, r Renewal) (Authority, error) {
 	return Authority{Certificate: certificate, Key: key}, err
 }
 
-// like returns what is kept of the old certificate. Extensions that Go does not know are dropped, and so are those
-// about the issuer, which may be another one.
+// like returns a template with the properties of the old certificate that stay. It drops extensions that Go does not
+// know, and extensions about the issuer, because the issuer may change.
 func (r Renewal) like(old *x509.Certificate) (*x509.Certificate, error) {
 	serial, err := newSerial()
 	return &x509.Certificate{
@@ -86,7 +86,7 @@ func (r Renewal) like(old *x509.Certificate) (*x509.Certificate, error) {
 }
 
 func newSerial() (*big.Int, error) {
-	// 127 bits: a serial number is positive and has at most 20 bytes.
+	// A serial number must be positive and have at most 20 bytes. 127 random bits are enough.
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, fmt.Errorf("make a serial number: %w", err)
@@ -102,9 +102,9 @@ func sign(template, by *x509.Certificate, public crypto.PublicKey, key crypto.Si
 	return x509.ParseCertificate(der)
 }
 
-// SelfSigned creates a pair like the one that kURL generates for its proxy: a server certificate and the CA that
-// signed it. The CA's key is discarded. The names are those of the old certificate. Both common names are host and
-// the time.
+// SelfSigned creates a chain like kURL's chain for its proxy: a server certificate and the CA that signed it. It
+// discards the CA's key. It copies the alternative names of the old certificate. Both common names contain host and the
+// time.
 func SelfSigned(old *x509.Certificate, host string, r Renewal) (chain []*x509.Certificate, key crypto.Signer, err error) {
 	caTemplate, err := r.like(&x509.Certificate{
 		Subject:  pkix.Name{CommonName: fmt.Sprintf("%s-ca@%d", host, r.Now.Unix())},

@@ -9,7 +9,7 @@ import (
 )
 
 // Served returns the certificate that is served at an address, without verifying it. It also works if the server
-// requires a client certificate, since the server sends its own first.
+// requires a client certificate, because the server sends its certificate first.
 func Served(ctx context.Context, address string) (*x509.Certificate, error) {
 	var leaf *x509.Certificate
 	dialer := tls.Dialer{Config: &tls.Config{

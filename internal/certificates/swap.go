@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// replacement is a file's new content, next to the file, and its old content.
+// replacement is a file's new content, which is written next to the file, and its old content.
 type replacement struct {
 	durable.Replacement
 	before []byte
@@ -23,7 +23,7 @@ func prepare(path string, content []byte) (replacement, error) {
 	return replacement{r, old.Content}, err
 }
 
-// swap is durable.Replacement.Swap; tests use another one.
+// swap is the type of durable.Replacement.Swap. Tests use another function.
 type swap func(durable.Replacement) error
 
 // restore writes the old content again.
@@ -35,9 +35,9 @@ func (r replacement) restore(by swap) error {
 	return by(before)
 }
 
-// swapPair replaces a certificate and its key. A server that reads both in between finds a pair that does not match,
-// and keeps what it had: the API server tries again when the second file changes. The certificate comes last, so it
-// shows after an interruption that it is the old one. The caller holds the directory's lock.
+// swapPair replaces a key and then its certificate. If the API server reads the files in between, the pair does not
+// match: it keeps the old pair and tries again when the second file changes. After an interruption, the old certificate
+// shows that the change is not complete. The caller must hold the directory's lock.
 func swapPair(by swap, certificatePath string, certificate []byte, keyPath string, key []byte) error {
 	ofKey, err := prepare(keyPath, key)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *Certificates) keys() []key {
 		},
 		{
 			name: "rotate_certs_namespace", built: true, value: &c.RotateCertsNamespace, byDefault: "kurl",
-			help: "namespace of those pods, and of ConfigMap rotate-certs",
+			help: "namespace of the pods that check and renew certificates, and of ConfigMap rotate-certs",
 		},
 		{
 			name: "rotate_certs_ttl", value: &c.RotateCertsTTL, byDefault: "720h", check: positive, built: true,

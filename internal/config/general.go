@@ -33,11 +33,11 @@ func (g *General) keys() []key {
 		},
 		{
 			name: "journal_retention", value: &g.JournalRetention, byDefault: "2160h", built: true, check: positive,
-			help: "age at which events of finished actions are moved into a compressed export next to the journal; exports and damaged journals four times as old are removed, except the newest",
+			help: "age at which EKCO moves events of finished actions into a compressed export next to the journal; at four times this age it removes exports and damaged journals, except the newest",
 		},
 		{
 			name: "journal_max_size", value: &g.JournalMaxSize, byDefault: "512Mi", built: true, check: journalSize,
-			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit. Exports next to it may take twice as much, and so may damaged journals",
+			help: "size of the journal above which EKCO also moves out younger events, the oldest first; 0 for no limit. Exports next to it may take twice this size, and damaged journals as well",
 		},
 		{
 			name: "dry_run", value: &g.DryRun, built: true,

@@ -80,14 +80,20 @@ func (from Sources) file(config *Config) ([]setting, error) {
 	return settings, err
 }
 
+// journalVariable is another variable for key "journal", for shells in which JOURNAL may mean something else. It wins.
+const journalVariable = "EKCO_JOURNAL"
+
 func (from Sources) environment() []setting {
 	var settings []setting
-	for _, k := range new(Config).keys() {
-		variable := strings.ToUpper(k.name)
+	add := func(key, variable string) {
 		if text, ok := from.Env(variable); ok && text != "" {
-			settings = append(settings, setting{name: k.name, text: text, origin: "environment variable " + variable, explicit: true})
+			settings = append(settings, setting{name: key, text: text, origin: "environment variable " + variable, explicit: true})
 		}
 	}
+	for _, k := range new(Config).keys() {
+		add(k.name, strings.ToUpper(k.name))
+	}
+	add("journal", journalVariable)
 	return settings
 }
 

@@ -443,3 +443,14 @@ func FuzzTheReader(f *testing.F) {
 		}
 	})
 }
+
+func TestTheJournalHasAVariableOfItsOwn(t *testing.T) {
+	for want, set := range map[string]map[string]string{
+		"/one": {"EKCO_JOURNAL": "/one"}, "/two": {"EKCO_JOURNAL": "/two", "JOURNAL": "/three"}, "/four": {"EKCO_JOURNAL": "", "JOURNAL": "/four"},
+	} {
+		got, err := Load(Sources{Env: func(name string) (string, bool) { text, is := set[name]; return text, is }})
+		if err != nil || got.Journal != want {
+			t.Errorf("%v: the journal is %q, %v", set, got.Journal, err)
+		}
+	}
+}

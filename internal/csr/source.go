@@ -47,7 +47,7 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return &list, nil
 }
 
-// WatchWithContext opens a watch, see [kube.OpenWatch].
+// WatchWithContext opens a watch; see [kube.OpenWatch].
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.FieldSelector, options.Watch = ofSigner, true
 	opened, err := kube.OpenWatch(ctx, s.client.callTimeout, s.client.certificates.Get().Resource(resource).VersionedParams(&options, s.client.params).Watch)

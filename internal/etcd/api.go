@@ -10,11 +10,11 @@ import (
 
 // Sentinel errors. Every error of this package wraps at most one of them.
 var (
-	// ErrNoMember: etcd has no such member. For a removal this is success.
+	// ErrNoMember: etcd does not have the member. A removal treats this as success.
 	ErrNoMember = errors.New("no such etcd member")
-	// ErrAmbiguous: more than one member may be the node's.
+	// ErrAmbiguous: more than one member may belong to the node.
 	ErrAmbiguous = errors.New("more than one etcd member matches")
-	// ErrOtherAddress: the member with the node's name has an address that is not the node's.
+	// ErrOtherAddress: the member with the node's name has an address that the node does not have.
 	ErrOtherAddress = errors.New("the etcd member of that name has another address")
 	// ErrOtherMember: the member with that id is not the expected one.
 	ErrOtherMember = errors.New("the etcd member of that id is not the node's")
@@ -23,7 +23,7 @@ var (
 	ErrUnhealthy = errors.New("etcd refuses the removal because it would endanger quorum")
 	// ErrUnavailable: no endpoint returned an answer on which the cluster agrees.
 	ErrUnavailable = errors.New("etcd is unavailable")
-	// ErrNoQuorum: a member answered that it has no quorum. It is an ErrUnavailable.
+	// ErrNoQuorum: a member answered that it has no quorum. This error is also an ErrUnavailable.
 	ErrNoQuorum = error(noQuorumError{})
 	// ErrReadOnly: a read-only client was asked for a change. It sent nothing.
 	ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing was changed")
@@ -38,27 +38,27 @@ func (noQuorumError) Error() string { return "etcd has no quorum" }
 // Is makes errors.Is(ErrNoQuorum, ErrUnavailable) hold.
 func (noQuorumError) Is(target error) bool { return target == ErrUnavailable }
 
-// API is what EKCO uses of an etcd cluster. Implementations are safe for concurrent use, and every call obeys
-// its context.
+// API has the calls that EKCO needs to read and change an etcd cluster. Implementations are safe for concurrent use, and
+// every call ends when its context is done.
 type API interface {
-	// Members lists the members. The answer is linearizable, so without quorum there is none. It returns
-	// ErrNoQuorum if an endpoint reports that, ErrUnavailable if no endpoint answered, ErrCertificates if no
-	// endpoint could be asked.
+	// Members lists the members. The answer is linearizable, so it needs a quorum. Members returns ErrNoQuorum if an
+	// endpoint reports that there is no quorum, ErrUnavailable if no endpoint answers, and ErrCertificates if a certificate
+	// file is unusable.
 	Members(ctx context.Context) ([]Member, error)
-	// Health asks every client URL of the given members, in parallel and each with its own timeout. The result
-	// has one entry for each client URL, and one with an error for a member without any, in the order of the
-	// members. An entry is true at that moment and as seen from EKCO.
+	// Health asks every client URL of the members, in parallel and each with its own timeout. The result has one entry for
+	// each client URL, in the order of the members. A member without client URLs has one entry with an error. An entry
+	// describes only the moment of the request, as seen from EKCO's host.
 	Health(ctx context.Context, members []Member) []EndpointHealth
-	// RemoveMember removes a member by id. It returns ErrNoMember if no member has the id, ErrUnhealthy if etcd
-	// refuses. After ErrUnavailable the member may have been removed: list the members.
+	// RemoveMember removes a member by id. It returns ErrNoMember if no member has the id, and ErrUnhealthy if etcd refuses
+	// the removal. After ErrUnavailable the member may have been removed; call Members to check.
 	RemoveMember(ctx context.Context, id ID) error
 }
 
 // Dial returns an API whose Members and RemoveMember use only these endpoints. It does not connect yet.
 type Dial func(endpoints []string) (API, error)
 
-// ID is the id of a member. As text and in JSON it is hexadecimal, like in etcdctl: many tools round large JSON
-// numbers.
+// ID is the id of a member. As text and in JSON it is hexadecimal, like in etcdctl. JSON has a string, because many tools
+// round large JSON numbers.
 type ID uint64
 
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 16) }
@@ -89,7 +89,7 @@ type Member struct {
 	Learner bool `json:"learner,omitempty"`
 }
 
-// String names the member for people.
+// String returns the name of the member for messages.
 func (m Member) String() string {
 	name := m.Name
 	if name == "" {
@@ -103,16 +103,16 @@ type EndpointHealth struct {
 	Member   ID     `json:"member"`
 	Name     string `json:"name,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
-	// Healthy is set if a voter answered a linearizable read, which needs a quorum, or a learner, which may not
-	// serve such reads, returned its status.
+	// Healthy is set if a voter answered a linearizable read, which needs a quorum. Learners cannot serve such reads: for
+	// a learner, Healthy is set if it returned its status.
 	Healthy bool `json:"healthy"`
-	// Leader, Term and Learner are the endpoint's own status.
+	// Leader, Term and Learner are the status that the endpoint reports about itself.
 	Leader  bool   `json:"leader,omitempty"`
 	Term    uint64 `json:"term,omitempty"`
 	Learner bool   `json:"learner,omitempty"`
 	// Warnings are the errors that a healthy endpoint reports, for example NOSPACE.
 	Warnings []string `json:"warnings,omitempty"`
-	// Error is why the endpoint is not healthy.
+	// Error is the reason why the endpoint is not healthy.
 	Error string        `json:"error,omitempty"`
 	Took  time.Duration `json:"-"`
 }

@@ -19,13 +19,12 @@ import (
 
 // Defaults of [Options].
 const (
-	// DefaultCallTimeout is well above the 7 s after which a member without a leader may give up and report
-	// that.
+	// DefaultCallTimeout is longer than the 7 s that a member without a leader may take to report an error.
 	DefaultCallTimeout   = 10 * time.Second
 	DefaultHealthTimeout = 5 * time.Second
 	DefaultTotalTimeout  = time.Minute
 
-	// afterElection is the delay before a new leader is asked.
+	// afterElection is the delay before a request to a new leader.
 	afterElection = 100 * time.Millisecond
 )
 
@@ -45,8 +44,8 @@ type Options struct {
 	OnCall OnCall
 }
 
-// OnCall receives the duration and the error of a call. kind is "members", "health" or "remove-member". Health
-// does not fail as a whole.
+// OnCall receives the duration and the error of a call. kind is "members", "health" or "remove-member". The error of
+// "health" is always nil: each endpoint has its own result.
 type OnCall func(kind string, took time.Duration, err error)
 
 // Dialer returns a function that creates a [Client] with these options.
@@ -56,8 +55,8 @@ func Dialer(options Options) Dial {
 
 // Client is the [API] of a real cluster. It is safe for concurrent use.
 //
-// It keeps no connection and no goroutine between calls: each call reads the certificates again, connects, asks
-// and disconnects. It never uses a proxy. With GRPC_GO_LOG_SEVERITY_LEVEL=info in the environment, gRPC logs to
+// It keeps no connection and no goroutine between calls: each call reads the certificates again, connects, sends its
+// requests and disconnects. It never uses a proxy. With GRPC_GO_LOG_SEVERITY_LEVEL=info in the environment, gRPC logs to
 // standard error.
 type Client struct {
 	endpoints []string
@@ -105,8 +104,8 @@ func (o Options) report(kind string, began time.Time, err *error) {
 	o.OnCall(kind, time.Since(began), *err)
 }
 
-// Members implements [API]. It asks all endpoints in parallel and takes the first good answer, so a dead
-// endpoint causes no delay.
+// Members implements [API]. It asks all endpoints in parallel and returns the first valid answer, so that a dead endpoint
+// causes no delay.
 func (c *Client) Members(ctx context.Context) (members []Member, err error) {
 	defer c.options.report("members", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, c.options.TotalTimeout)
@@ -119,8 +118,8 @@ func (c *Client) Members(ctx context.Context) (members []Member, err error) {
 	return found.members, nil
 }
 
-// RemoveMember implements [API]. It sends the request once, to the endpoint that listed the members first, and
-// only if the id is in that list.
+// RemoveMember implements [API]. It lists the members, and sends the request once, to the endpoint that answered first. It
+// sends no request if the list does not have the id.
 func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
 	if c.options.ReadOnly {
 		return fmt.Errorf("remove etcd member %s: %w", id, ErrReadOnly)
@@ -153,15 +152,15 @@ type connection struct {
 	panicked *parallel.PanicError
 }
 
-// close closes the connection, if there is one. It ignores the error of a cancelled one.
+// close closes the connection, if any. It ignores the error, because the connection may be cancelled.
 func (l connection) close() {
 	if l.client != nil {
 		_ = l.client.Close()
 	}
 }
 
-// connectFirst asks all endpoints for the members and returns the first that answers. It returns only when all
-// others have ended.
+// connectFirst asks all endpoints for the members and returns the connection to the first endpoint that answers. It waits
+// for the end of all other requests.
 func (c *Client) connectFirst(ctx context.Context) (connection, error) {
 	credentials, err := loadTLS(c.options.CertificatesDir)
 	if err != nil {
@@ -221,8 +220,8 @@ func ask(ctx context.Context, endpoint string, credentials *tls.Config) connecti
 	return connection{endpoint: endpoint, client: client, members: members}
 }
 
-// listInTime lists the members, and leaves time to find the cause of a failure: a member without quorum answers
-// late or never, and only its status distinguishes it from one that hangs.
+// listInTime lists the members, and leaves time to find the cause of a failure: a member without quorum answers late or
+// never, and only its status distinguishes it from a member that hangs.
 func listInTime(ctx context.Context, client *clientv3.Client) ([]Member, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -232,15 +231,15 @@ func listInTime(ctx context.Context, client *clientv3.Client) ([]Member, error) 
 	return listMembers(ctx, client)
 }
 
-// isLeaderless reports whether the endpoint answers and knows no leader. There was time for an election before,
-// which takes a second or two.
+// isLeaderless reports whether the endpoint answers and knows no leader. The caller has already waited longer than an
+// election takes (a second or two).
 func isLeaderless(ctx context.Context, client *clientv3.Client, endpoint string) bool {
 	status, err := client.Status(ctx, endpoint)
 	return err == nil && status.Leader == 0
 }
 
-// connect returns a client of one endpoint that neither repeats requests nor waits for an endpoint that
-// refuses: EKCO repeats steps itself, and records that.
+// connect returns a client of one endpoint. The client does not repeat requests, and does not wait if the endpoint refuses
+// the connection, because EKCO repeats steps itself and records each repetition.
 func connect(endpoint string, credentials *tls.Config) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints:       []string{endpoint},
@@ -251,14 +250,14 @@ func connect(endpoint string, credentials *tls.Config) (*clientv3.Client, error)
 	})
 }
 
-// failFast changes a default of etcd's client, which tries to connect until the request's timeout and then does
-// not return why it failed.
+// failFast makes a request fail when there is no connection. By default etcd's client tries to connect until the
+// request's timeout, and then does not return the reason of the failure.
 func failFast(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, reply, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// listMembers lists the members linearizably. etcd before 3.5 ignores that option and answers from the member's
-// own state; after a linearizable read, that state is at least as new as the read.
+// listMembers lists the members linearizably. etcd before 3.5 ignores this option and answers with the member's own
+// state. So listMembers makes a linearizable read first: then the member's state is at least as new as the read.
 func listMembers(ctx context.Context, client *clientv3.Client) ([]Member, error) {
 	if err := readLinearizably(ctx, client); err != nil {
 		return nil, err
@@ -276,8 +275,8 @@ func listMembers(ctx context.Context, client *clientv3.Client) ([]Member, error)
 	return members, nil
 }
 
-// readLinearizably reads a key that need not exist, which needs a quorum. It repeats the read if the members
-// have elected a leader, as in the first seconds after the loss of the old one.
+// readLinearizably reads a key, which may not exist, because such a read needs a quorum. It repeats the read if the members
+// have just elected a leader, as in the first seconds after the loss of the old leader.
 func readLinearizably(ctx context.Context, client *clientv3.Client) error {
 	for {
 		_, err := client.Get(ctx, "health", clientv3.WithCountOnly())

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// endpointError adds the endpoint and the sentinel to the error of a request.
+// endpointError adds the endpoint and the matching sentinel error to the error of a request.
 func endpointError(endpoint string, err error) error {
 	return fmt.Errorf("%s: %w: %s", endpoint, sentinel(err), reason(err))
 }
@@ -45,7 +45,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// joined joins the failures of all endpoints in one line.
+// joined joins the failures of all endpoints to an error with one line.
 func joined(failures []error) error {
 	all := failures[0]
 	for _, failure := range failures[1:] {

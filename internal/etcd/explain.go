@@ -10,12 +10,11 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// alertTimeout is how long a server may take to report that it refuses a certificate.
+// alertTimeout limits the wait for a server's TLS alert that it refuses the client's certificate.
 const alertTimeout = time.Second
 
-// explain returns why there is no connection, if err is about that. A server that refuses the client's
-// certificate reports that after the client already sees a connection, and gRPC mostly reports only a broken
-// pipe.
+// explain replaces the error of a failed connection by its reason, if it can find the reason. A server refuses the client's
+// certificate only after the client has a connection, so that gRPC mostly reports only a broken pipe.
 func explain(ctx context.Context, endpoint string, credentials *tls.Config, err error) error {
 	var answer rpctypes.EtcdError
 	if errors.As(err, &answer) || ctx.Err() != nil {
@@ -27,8 +26,8 @@ func explain(ctx context.Context, endpoint string, credentials *tls.Config, err 
 	return err
 }
 
-// refusalOf connects and waits for an alert. It returns nil if the endpoint accepts the connection, or is
-// silent.
+// refusalOf connects to the endpoint and waits for a TLS alert. It returns the alert or another connection error. It
+// returns nil if the endpoint accepts the connection or does not answer.
 func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) error {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {

@@ -34,7 +34,7 @@ func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth 
 	return all
 }
 
-// Unasked returns the entries of [API].Health before any endpoint was asked.
+// Unasked returns the entries of [API].Health without results.
 func Unasked(members []Member) []EndpointHealth {
 	var all []EndpointHealth
 	for _, m := range members {
@@ -77,8 +77,8 @@ func diagnose(ctx context.Context, entry *EndpointHealth, credentials *tls.Confi
 	return readLinearizably(ctx, client)
 }
 
-// readStatus reads the endpoint's status. A new member may have the address of a lost one; its status does not
-// count for the lost one.
+// readStatus reads the endpoint's status. It checks the member's id, because a new member may have the address of a lost
+// member.
 func readStatus(ctx context.Context, client *clientv3.Client, entry *EndpointHealth) error {
 	status, err := client.Status(ctx, entry.Endpoint)
 	if err != nil {

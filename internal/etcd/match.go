@@ -28,8 +28,9 @@ import (
 //	none, never started  no, or unknown             unknown: not removed
 //
 // Every peer URL of a member counts, not just the first. Two members that could
-// be the node's are ErrAmbiguous, with both named. So are a never-started member
-// at the node's address and a member that has its name and another address.
+// belong to the node are ErrAmbiguous, and the error names both. It is also
+// ErrAmbiguous if one member never started and has the node's address, and another
+// member has the node's name and another address.
 // ErrNoMember: the node has no member.
 //
 // A member that never started has no name yet, so it may belong to a node that is
@@ -71,9 +72,9 @@ func Match(members []Member, node string, peerURLs, others []string) (Member, er
 	return Member{}, fmt.Errorf("node %s: %w", node, ErrNoMember)
 }
 
-// Confirm finds a member that was captured earlier for a node, by id, in a new list. It returns ErrNoMember if
-// it is gone, and ErrOtherMember if it now has another node's name, as when it had not started then and belongs
-// to a joining node. etcd does not reuse ids.
+// Confirm finds a member in a new list by its id. captured is the member that [Match] returned earlier for the node. Confirm
+// returns ErrNoMember if the member is gone, and ErrOtherMember if it now has the name of another node: then it had not
+// started earlier and belongs to a joining node. etcd does not reuse ids.
 func Confirm(members []Member, captured Member, node string) (Member, error) {
 	at := slices.IndexFunc(members, func(m Member) bool { return m.ID == captured.ID })
 	if at < 0 {
@@ -97,7 +98,7 @@ func list(members []Member) string {
 	return strings.Join(names, " and ")
 }
 
-// At reports whether the member has one of these peer URLs, in any notation.
+// At reports whether the member has one of the peer URLs, in any notation.
 func (m Member) At(peerURLs []string) bool {
 	return slices.ContainsFunc(m.PeerURLs, func(u string) bool {
 		return slices.ContainsFunc(peerURLs, func(other string) bool { return canonical(u) == canonical(other) })

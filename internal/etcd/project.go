@@ -8,14 +8,14 @@ import (
 
 // Projection is the cluster after the removal of a member.
 type Projection struct {
-	// Voters, HealthyVoters, Quorum and Learners are after the removal.
+	// Voters, HealthyVoters, Quorum and Learners are the numbers after the removal.
 	Voters        int `json:"voters"`
 	HealthyVoters int `json:"healthy_voters"`
 	Quorum        int `json:"quorum"`
 	Learners      int `json:"learners"`
 	// Keeps is set if the remaining members have a quorum.
 	Keeps bool `json:"keeps"`
-	// Reason is a sentence for administrators, also if Keeps is set.
+	// Reason is a sentence for administrators. It is also set if Keeps is set.
 	Reason string `json:"reason"`
 }
 
@@ -77,7 +77,7 @@ func (p *Projection) count(m Member, healthy bool) {
 	}
 }
 
-// quorum is how many voters must agree. Without voters it is one, so that there is never a quorum.
+// quorum returns the number of voters that must agree. Without voters it returns 1, so that there is never a quorum.
 func quorum(voters int) int { return voters/2 + 1 }
 
 func (p *Projection) judge(now Projection, target *Member) {
@@ -102,7 +102,7 @@ func (p *Projection) judge(now Projection, target *Member) {
 	}
 }
 
-// spare returns how many more voters may fail.
+// spare returns a text with the number of voters that may still fail.
 func (p *Projection) spare() string {
 	if spare := p.HealthyVoters - p.Quorum; spare > 0 {
 		return fmt.Sprintf("; %d more may fail", spare)

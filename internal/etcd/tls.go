@@ -15,7 +15,7 @@ const (
 	keyFile  = "etcd/healthcheck-client.key"
 )
 
-// loadTLS reads the certificates each time: they are renewed while EKCO runs.
+// loadTLS reads the certificates. Each call needs it, because other programs renew the files while EKCO runs.
 func loadTLS(certificatesDir string) (*tls.Config, error) {
 	read := func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(certificatesDir, name))

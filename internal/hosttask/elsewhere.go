@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Elsewhere lists the other nodes on which a task of that name may run. It includes the tasks of another
-// EKCO, which this journal does not know. Pods that cannot end are swept, so they do not stay in the list.
+// Elsewhere lists the nodes other than node on which a task with this name may run. It includes the tasks of
+// another EKCO process. [Tasks.Sweep] removes pods that cannot end, so they do not stay in the list.
 func (t *Tasks) Elsewhere(ctx context.Context, name, node string) (nodes []string, err error) {
 	pods, err := t.pods(ctx)
 	if err != nil {
@@ -17,7 +17,7 @@ func (t *Tasks) Elsewhere(ctx context.Context, name, node string) (nodes []strin
 	for i := range pods {
 		pod := &pods[i]
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !ended && ours(&pod.ObjectMeta) && pod.Labels[LabelTask] == name && pod.Spec.NodeName != node {
+		if !ended && isEKCOs(&pod.ObjectMeta) && pod.Labels[LabelTask] == name && pod.Spec.NodeName != node {
 			nodes = append(nodes, pod.Spec.NodeName)
 		}
 	}

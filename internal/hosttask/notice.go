@@ -10,22 +10,22 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// rewatch is the pause before the next watch: without permission, each one ends at once. Pods
-// are polled as well.
-const rewatch = 10 * time.Second
+// rewatchPause is the pause before the next watch, because without permission each watch ends immediately.
+// Callers also poll the pods.
+const rewatchPause = 10 * time.Second
 
-// notices reports changes of the pods of host tasks. It watches while a caller waits.
+// notices reports changes of the pods of host tasks. It keeps a watch open while a caller waits.
 type notices struct {
 	source kube.Source
 
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
-	// stop ends the watch, nil while there is none.
+	// stop ends the watch. It is nil while there is no watch.
 	stop context.CancelFunc
 }
 
-// of returns a channel that is closed when the pod of that name changes.
-func (n *notices) of(name string) <-chan struct{} {
+// channelFor returns a channel that is closed when the pod with the name changes.
+func (n *notices) channelFor(name string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.waiting[name] == nil {
@@ -56,7 +56,7 @@ func (n *notices) changed(name string) {
 	defer n.mu.Unlock()
 	if waits := n.waiting[name]; waits != nil {
 		close(waits)
-		n.waiting[name] = nil // keep the key: the caller has not left
+		n.waiting[name] = nil // keep the key until the caller calls leave
 	}
 }
 
@@ -66,13 +66,12 @@ func (n *notices) watch(ctx context.Context) {
 		n.watchOnce(ctx)
 		select {
 		case <-ctx.Done():
-		case <-time.After(rewatch):
+		case <-time.After(rewatchPause):
 		}
 	}
 }
 
-// watchOnce reports changes until the watch ends. It ignores errors, since pods are polled as
-// well.
+// watchOnce reports changes until the watch ends. It ignores errors, because callers also poll the pods.
 func (n *notices) watchOnce(ctx context.Context) {
 	watch, err := n.source.WatchWithContext(kube.Unreported(ctx), metav1.ListOptions{})
 	if err != nil {

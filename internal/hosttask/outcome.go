@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// outcomeMark begins the last line of a task's log, which has its outcome.
+// outcomeMark is the beginning of the line in a task's log that has its outcome.
 const outcomeMark = "ekco-outcome "
 
-// maxOutcome bounds that line, in bytes: it goes into the journal, and containerd breaks lines
-// of 16 KiB.
+// maxOutcome is the maximum length of that line in bytes: EKCO writes it to the journal, and containerd splits
+// lines of 16 KiB.
 const maxOutcome = 12 << 10
 
-// MaxResult bounds a result as JSON, in bytes.
+// MaxResult is the maximum size of a result as JSON, in bytes.
 const MaxResult = maxOutcome - len(outcomeMark) - len(`{"result":}`)
 
-// Outcome is what a task reports at its end.
+// Outcome is the report of a task at its end.
 type Outcome struct {
-	// Failed says why the task failed; empty if it succeeded.
+	// Failed is the reason why the task failed, or empty if it succeeded.
 	Failed string `json:"failed,omitempty"`
-	// Worse is set with Failed if the node is worse off after the change.
+	// Worse is set with Failed if the change has damaged the node; see [WorseError].
 	Worse bool `json:"worse,omitempty"`
-	// Waits is set if the program waits to be confirmed; see [Task.Trial].
+	// Waits is set if the program waits for a confirmation; see [Task.Trial].
 	Waits bool `json:"waits,omitempty"`
-	// Result is what the task returns. It must not contain a secret: it is logged, and goes
-	// into the journal.
+	// Result is the value that the task returns. It must not contain a secret: EKCO logs it and writes it to
+	// the journal.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// WorseError is why a program failed whose change left its node worse off: for example, what it restarted did
-// not come back.
+// WorseError is the error of a program whose change has damaged its node: for example, the program stopped a component
+// and could not start it again.
 type WorseError struct{ Err error }
 
 // Error implements error.
@@ -42,8 +42,8 @@ func (e *WorseError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *WorseError) Unwrap() error { return e.Err }
 
-// Say writes the outcome of a task. It must be the program's last output. After a reported
-// failure the program also exits with 0.
+// Say writes the outcome of a task. It must be the program's last output. The program must exit with 0 even if it
+// reports a failure.
 func Say(out io.Writer, result any, failed error) error {
 	var outcome Outcome
 	outcome.Result, failed = encode(result, failed)
@@ -51,13 +51,13 @@ func Say(out io.Writer, result any, failed error) error {
 		outcome.Failed = shortened(failed.Error())
 		_, outcome.Worse = errors.AsType[*WorseError](failed)
 	}
-	return outcome.say(out)
+	return outcome.write(out)
 }
 
-// confirmed is the value of [AnnotationConfirmed] with which a change is kept.
+// confirmed is the value of [AnnotationConfirmed] that confirms a change.
 const confirmed = "true"
 
-// CheckConfirmed returns an error unless these annotations of the pod of a task with [Task.Trial] confirm its change.
+// CheckConfirmed returns an error unless the annotations of the pod of a task with [Task.Trial] confirm its change.
 func CheckConfirmed(annotations map[string]string) error {
 	switch said := annotations[AnnotationConfirmed]; said {
 	case confirmed:
@@ -69,17 +69,17 @@ func CheckConfirmed(annotations map[string]string) error {
 	}
 }
 
-// SayAndWait writes the result of a task with [Task.Trial] whose program waits to be confirmed. Once the change is
-// confirmed or undone, the program must call [Say].
+// SayAndWait writes the result of a task with [Task.Trial] before its confirmation. Once the change is confirmed or
+// undone, the program must call [Say].
 func SayAndWait(out io.Writer, result any) error {
 	raw, err := encode(result, nil)
 	if err != nil {
 		return err
 	}
-	return Outcome{Result: raw, Waits: true}.say(out)
+	return Outcome{Result: raw, Waits: true}.write(out)
 }
 
-// encode returns the result as JSON, or an error.
+// encode returns the result as JSON, or failed, or an error if the result is too large.
 func encode(result any, failed error) (json.RawMessage, error) {
 	if failed != nil {
 		return nil, failed
@@ -94,7 +94,7 @@ func encode(result any, failed error) (json.RawMessage, error) {
 	return raw, nil
 }
 
-func (o Outcome) say(out io.Writer) error {
+func (o Outcome) write(out io.Writer) error {
 	line, err := json.Marshal(o)
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s%s\n", outcomeMark, line)
@@ -105,7 +105,7 @@ func (o Outcome) say(out io.Writer) error {
 	return nil
 }
 
-// maxReason bounds a reason, in bytes.
+// maxReason is the maximum length of a reason, in bytes.
 const maxReason = 1000
 
 func shortened(reason string) string {
@@ -115,8 +115,8 @@ func shortened(reason string) string {
 	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
 }
 
-// lastLines is how many lines of a log are searched for the outcome: what a program writes to
-// its two outputs need not be logged in the order in which it was written.
+// lastLines is the number of lines at the end of a log in which EKCO searches the outcome. The outcome may not be the
+// last line, because a log can change the order of lines of standard output and standard error.
 const lastLines = 5
 
 // outcomeOf reads the outcome from the end of a log.

@@ -10,8 +10,8 @@ import (
 // AtOnce is the maximum number of host tasks that run at a time.
 const AtOnce = 10
 
-// waitTimeout is how long [Tasks.Make] waits for a place. pollInterval is between two lists of the pods, since one
-// of another EKCO may have ended.
+// waitTimeout is the time for which [Tasks.Make] waits for a place. pollInterval is the time between two lists of the
+// pods: this process does not notice when a pod of another EKCO process ends.
 const (
 	waitTimeout  = time.Minute
 	pollInterval = 2 * time.Second
@@ -20,21 +20,21 @@ const (
 // ErrBusy is returned when [AtOnce] host tasks run.
 var ErrBusy = fmt.Errorf("%d host tasks run already, which is the maximum", AtOnce)
 
-// places limits how many tasks run. Create it with newPlaces.
+// places limits the number of running tasks. Create it with newPlaces.
 type places struct {
-	// asking is a lock that the first waiting task holds. It is a channel, so that the others
-	// can stop waiting.
+	// asking is a lock that the first waiting task holds. It is a channel, so that other waiting tasks can stop
+	// waiting.
 	asking chan struct{}
 	mu     sync.Mutex
-	taken  map[string]bool
-	// left is closed when a place becomes free.
-	left chan struct{}
+	byName map[string]bool
+	// freed is closed when a place becomes free.
+	freed chan struct{}
 }
 
-func newPlaces() places { return places{asking: make(chan struct{}, 1), taken: map[string]bool{}} }
+func newPlaces() places { return places{asking: make(chan struct{}, 1), byName: map[string]bool{}} }
 
-// take waits for a place, first come, first served. under lists the pods in the cluster that
-// need a place, including those of an earlier EKCO.
+// take waits for a place, first come, first served. under must list the pods in the cluster that need a place,
+// including pods of an earlier EKCO process.
 func (p *places) take(ctx context.Context, name string, under func(context.Context) ([]string, error)) error {
 	late := time.NewTimer(waitTimeout)
 	defer late.Stop()
@@ -47,9 +47,9 @@ func (p *places) take(ctx context.Context, name string, under func(context.Conte
 		return ctx.Err()
 	}
 	for {
-		left := p.whenLeft() // before the list, so that it misses no change
+		left := p.whenFreed() // before the list, so that no change is missed
 		running, err := under(ctx)
-		if err != nil || p.try(name, running) {
+		if err != nil || p.tryTake(name, running) {
 			return err
 		}
 		select {
@@ -63,23 +63,23 @@ func (p *places) take(ctx context.Context, name string, under func(context.Conte
 	}
 }
 
-// try takes a place if fewer than AtOnce are taken.
-func (p *places) try(name string, running []string) bool {
+// tryTake takes a place if fewer than AtOnce are taken.
+func (p *places) tryTake(name string, running []string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	count := 0
 	for _, other := range running {
-		if other != name && !p.taken[other] {
+		if other != name && !p.byName[other] {
 			count++
 		}
 	}
-	for other := range p.taken {
+	for other := range p.byName {
 		if other != name {
 			count++
 		}
 	}
 	if count < AtOnce {
-		p.taken[name] = true
+		p.byName[name] = true
 	}
 	return count < AtOnce
 }
@@ -88,31 +88,31 @@ func (p *places) try(name string, running []string) bool {
 func (p *places) keep(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken[name] = true
+	p.byName[name] = true
 }
 
 func (p *places) leave(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.taken, name)
-	if p.left != nil {
-		close(p.left)
-		p.left = nil
+	delete(p.byName, name)
+	if p.freed != nil {
+		close(p.freed)
+		p.freed = nil
 	}
 }
 
-// has reports whether a step of this EKCO attends to the task of a pod.
+// has reports whether a step of this EKCO process handles the task of a pod.
 func (p *places) has(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.taken[name]
+	return p.byName[name]
 }
 
-func (p *places) whenLeft() <-chan struct{} {
+func (p *places) whenFreed() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.left == nil {
-		p.left = make(chan struct{})
+	if p.freed == nil {
+		p.freed = make(chan struct{})
 	}
-	return p.left
+	return p.freed
 }

@@ -12,21 +12,21 @@ import (
 
 // Labels and annotations of the pods.
 const (
-	// LabelHostTask marks all of them; its value is "true".
+	// LabelHostTask marks the pods of all host tasks. Its value is "true".
 	LabelHostTask = "ekco.kurl.sh/host-task"
-	// LabelTask has the name of the task, as in earlier versions of EKCO.
+	// LabelTask has the name of the task. Earlier versions of EKCO use the same label.
 	LabelTask = "kurl.sh/task"
 	// LabelOwner identifies the step that a pod belongs to.
 	LabelOwner = "ekco.kurl.sh/owner"
-	// AnnotationAction and AnnotationStep name that step.
+	// AnnotationAction and AnnotationStep name the step that a pod belongs to.
 	AnnotationAction = "ekco.kurl.sh/action"
 	AnnotationStep   = "ekco.kurl.sh/step"
-	// annotationStart is how long the pod may take to start.
+	// annotationStart is the time limit for the start of the pod.
 	annotationStart = "ekco.kurl.sh/start-within"
 	// annotationLosesNode marks the pods of tasks with [Task.LosesNode]; its value is "true".
 	annotationLosesNode = "ekco.kurl.sh/loses-node"
-	// AnnotationConfirmed is set to "true" on the pod of a task with [Task.Trial] to keep its change, or else to the reason
-	// why it is not kept.
+	// AnnotationConfirmed on the pod of a task with [Task.Trial] is "true" if EKCO confirms the change. Otherwise it is
+	// the reason why the program must undo the change.
 	AnnotationConfirmed = "ekco.kurl.sh/confirmed"
 )
 
@@ -41,7 +41,7 @@ const EnvNode = "HOSTNAME"
 
 // pod returns the task's pod as JSON.
 func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
-	// A kubelet counts the deadline from when it accepts the pod, before it fetches the image.
+	// The deadline of a pod starts when the kubelet accepts the pod, before it pulls the image.
 	grace, deadline := int64(t.grace()/time.Second), int64((t.start()+t.limit())/time.Second)
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -51,8 +51,8 @@ func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 			Annotations: map[string]string{AnnotationAction: owner.Action, AnnotationStep: owner.Step, annotationStart: t.start().String()},
 		},
 		Spec: corev1.PodSpec{
-			// By name, without the scheduler: it may not run, and no label is sure to
-			// identify a node. A cordoned node takes the pod.
+			// NodeName bypasses the scheduler, which may not run. No label identifies a node reliably. A cordoned
+			// node also takes the pod.
 			NodeName:                      t.Node,
 			HostNetwork:                   t.HostNetwork,
 			RestartPolicy:                 corev1.RestartPolicyNever,
@@ -104,8 +104,8 @@ func fromField(name, path string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
 
-// propagation makes an unmount on the host an unmount in the pod: a mount that remains in the
-// pod keeps its device busy.
+// propagation makes an unmount on the host also an unmount in the pod. Otherwise the mount in the pod keeps its device
+// busy.
 func (p Path) propagation() *corev1.MountPropagationMode {
 	if !p.directory() {
 		return nil

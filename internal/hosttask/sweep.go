@@ -13,19 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sweepInterval is how often unattended pods that cannot succeed are removed. Installers tolerate
-// such a pod for 30 s.
+// sweepInterval is the interval of [Tasks.Sweep]. kURL's installers tolerate a pod that cannot succeed for 30 s.
 const sweepInterval = 10 * time.Second
 
-// unclaimedTimeout is how long a pod is kept after its program has ended if its action is not open here:
-// another EKCO may be about to read the outcome.
+// unclaimedTimeout is the time for which Sweep keeps a pod of an ended program if this process has no open action for
+// it: another EKCO process may need the outcome.
 const unclaimedTimeout = 5 * time.Minute
 
-// lastSweepTimeout bounds the sweep when EKCO ends.
+// lastSweepTimeout is the timeout of the sweep when EKCO ends.
 const lastSweepTimeout = 5 * time.Second
 
-// KeepSwept calls [Tasks.Sweep] at intervals until ctx ends, and then [Tasks.Quit]. may reports
-// whether pods may be removed now, open whether the action with an id is open.
+// KeepSwept calls [Tasks.Sweep] at intervals until ctx ends, and then [Tasks.Quit]. The function may reports whether
+// EKCO may remove pods now. The function open reports whether the action with an id is open.
 func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action string) bool) {
 	trouble := ""
 	for ctx.Err() == nil {
@@ -40,7 +39,8 @@ func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action
 	t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Quit(ctx, open) })
 }
 
-// sweepIf sweeps if it may. trouble is why the last sweep failed; each reason is a warning once.
+// sweepIf calls sweep if may returns true. trouble is the error of the last sweep: sweepIf logs each error once as a
+// warning.
 func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, sweep func(context.Context) error) {
 	if !may() {
 		return
@@ -61,13 +61,12 @@ func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, s
 	t.log.Log(ctx, level, "cannot remove the pods of host tasks that were left behind", "error", err)
 }
 
-// Sweep removes the unattended pods of host tasks that cannot succeed any more. A pod is
-// unattended if a killed EKCO created it and its step does not continue: the step is held, or
-// its record was lost. Sweep keeps a program that runs. It keeps a pod that has succeeded while
-// its action is open, since the step may still read the outcome. The journal has announced each
-// removal by the start of the step.
+// Sweep removes the unattended pods of host tasks that cannot succeed any more. A pod is unattended if a killed EKCO
+// created it and its step does not continue: the step is held, or its record was lost. Sweep keeps a pod whose program
+// runs. It also keeps a succeeded pod while its action is open, since the step may still read the outcome. The journal
+// needs no extra record of a removal: the start of the step implies it.
 func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error {
-	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
+	return t.sweepWhere(ctx, func(pod *corev1.Pod) (string, error) {
 		if pod.Status.Phase == corev1.PodSucceeded && t.age(pod) > unclaimedTimeout && !open(pod.Annotations[AnnotationAction]) {
 			return "it has ended, and no open action needs its outcome", nil
 		}
@@ -75,24 +74,23 @@ func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error 
 	})
 }
 
-// Quit is the sweep when EKCO ends. It also removes pods that do not run yet, since installers
-// would see them fail, but not those that may run unreported; see [Task.LosesNode]. Steps remove
-// the pods that they attend to.
+// Quit is the last sweep when EKCO ends. It also removes pods that do not run yet, since installers would see them
+// fail. It keeps pods whose program may run unreported; see [Task.LosesNode]. Each step removes its own pods itself.
 //
-// A pod whose action is not open here may belong to another EKCO that has started already.
+// If the action of a pod is not open in this process, the pod may belong to another EKCO that has already started.
 func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
-	return t.sweepWhich(ctx, func(pod *corev1.Pod) (string, error) {
+	return t.sweepWhere(ctx, func(pod *corev1.Pod) (string, error) {
 		phase := pod.Status.Phase
 		runs := phase == corev1.PodSucceeded || phase == corev1.PodRunning || taskOf(pod).LosesNode
 		if !runs && open(pod.Annotations[AnnotationAction]) {
-			return "EKCO ends, and its program has not started", nil
+			return "EKCO ends, and the pod's program has not started", nil
 		}
 		return t.whyLost(ctx, pod)
 	})
 }
 
-// sweepWhich removes the unattended pods if which returns a reason.
-func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why string, err error)) error {
+// sweepWhere removes the unattended pods for which the function which returns a reason.
+func (t *Tasks) sweepWhere(ctx context.Context, which func(*corev1.Pod) (why string, err error)) error {
 	pods, err := t.pods(ctx)
 	if err != nil {
 		return err
@@ -100,7 +98,7 @@ func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why str
 	var failed []error
 	for i := range pods {
 		pod := &pods[i]
-		if !ours(&pod.ObjectMeta) || t.places.has(pod.Name) {
+		if !isEKCOs(&pod.ObjectMeta) || t.places.has(pod.Name) {
 			continue
 		}
 		why, err := which(pod)
@@ -112,14 +110,13 @@ func (t *Tasks) sweepWhich(ctx context.Context, which func(*corev1.Pod) (why str
 	return errors.Join(failed...)
 }
 
-// ours reports whether EKCO created a pod. A user's copy of one has the same labels, but another
-// name.
-func ours(pod *metav1.ObjectMeta) bool {
+// isEKCOs reports whether EKCO created a pod. A user's copy of the pod has the same labels, but another name.
+func isEKCOs(pod *metav1.ObjectMeta) bool {
 	owner := Owner{Action: pod.Annotations[AnnotationAction], Step: pod.Annotations[AnnotationStep]}
 	return owns(pod, owner) && pod.Name == Task{Name: pod.Labels[LabelTask]}.PodName(owner)
 }
 
-// whyLost returns why a pod cannot succeed any more, or "".
+// whyLost returns the reason why a pod cannot succeed any more, or "".
 func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err error) {
 	task := taskOf(pod)
 	seen, ended := task.judge(pod, t.age(pod))
@@ -141,7 +138,7 @@ func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err e
 	return NotReady(node), nil
 }
 
-// taskOf returns what a pod shows of its task.
+// taskOf returns the fields of a task that its pod contains.
 func taskOf(pod *corev1.Pod) Task {
 	task := Task{
 		Name: pod.Labels[LabelTask], Node: pod.Spec.NodeName, Image: "of the pod", LosesNode: pod.Annotations[annotationLosesNode] == "true",
@@ -157,7 +154,7 @@ func taskOf(pod *corev1.Pod) Task {
 	return task
 }
 
-// sweep removes a pod.
+// sweep removes a pod and logs the reason.
 func (t *Tasks) sweep(ctx context.Context, pod *corev1.Pod, why string) error {
 	if err := t.delete(ctx, pod); err != nil {
 		return kube.Lacking(err, "delete", "pods")

@@ -12,48 +12,45 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Task is a program to run on a node. A plan stores it, so it is complete. It must not contain
-// a secret: everybody who may read pods can read it.
+// Task is a program to run on a node. A plan stores the whole task. It must not contain a secret, because every user
+// who may read pods can read it.
 type Task struct {
-	// Name says in a word what it does, for example "node-report". It is the value of
-	// [LabelTask].
+	// Name is a short name such as "node-report", the value of [LabelTask].
 	Name string `json:"name"`
-	// Node is the name of the node that runs it, NodeUID the UID of that node.
+	// Node and NodeUID are the name and the UID of the node that runs the task.
 	Node    string `json:"node"`
 	NodeUID string `json:"node_uid"`
-	// Image has the program at /usr/bin/ekco.
+	// Image is the image with EKCO's program at /usr/bin/ekco.
 	Image string `json:"image"`
-	// Args are the program's.
+	// Args are the program's arguments.
 	Args []string `json:"args"`
-	// Paths are the paths of the host that it can access.
+	// Paths are the paths of the host that the program can access.
 	Paths []Path `json:"paths,omitempty"`
-	// Privileged lets it do everything on the host. Without, it is root without any
-	// capability but those of Capabilities.
+	// Privileged runs the program privileged. Otherwise it is root with only the capabilities in Capabilities.
 	Privileged bool `json:"privileged,omitempty"`
-	// Capabilities are those that it keeps, by their names in Kubernetes, such as "CHOWN".
+	// Capabilities are the program's capabilities, by their names in Kubernetes, such as "CHOWN".
 	Capabilities []string `json:"capabilities,omitempty"`
-	// HostNetwork runs it in the host's network, so that it can reach what listens on localhost.
+	// HostNetwork runs the program in the host's network, for access to servers on localhost.
 	HostNetwork bool `json:"host_network,omitempty"`
-	// Limit is how long the program may run; zero means two minutes. Start is how long it
-	// may take to start, including the pull of its image; zero means 30 s. Installers wait
-	// no longer than two minutes for a pending pod.
+	// Limit is the time limit of the program; zero means two minutes. Start is the time limit for its start,
+	// including the pull of the image; zero means 30 s. Installers wait at most two minutes for a pending pod.
 	Limit journal.Duration `json:"limit,omitzero"`
 	Start journal.Duration `json:"start,omitzero"`
-	// Then, unless it is nil, runs after EKCO's program has succeeded, with the same /tmp. The task is done when
-	// it exits with 0.
+	// Then is an optional second program. It runs after EKCO's program has succeeded, with the same /tmp. The task
+	// succeeds when the second program exits with 0.
 	Then *Program `json:"then,omitempty"`
-	// LosesNode is set if the program may cut off its node. The task is then not given up while the node does not
-	// answer, and its pod is kept when EKCO ends: the program may run before the kubelet can report it.
+	// LosesNode is set if the program may cut off its node. Then the kubelet may not be able to report that the program
+	// runs. So EKCO keeps waiting while the node does not answer, and keeps the pod when EKCO ends.
 	LosesNode bool `json:"loses_node,omitempty"`
-	// Trial is set if the program reports the result of a change and then waits until [AnnotationConfirmed] on its
-	// pod is "true". If it does not see that in time, it undoes the change. It does not cut off its node before it
-	// has reported.
+	// Trial is set if the program reports the result of a change and then waits until [AnnotationConfirmed] on its pod
+	// is "true". If the confirmation takes too long, the program undoes the change. The program must not cut off its node
+	// before the report.
 	Trial bool `json:"trial,omitempty"`
-	// Grace is how long the program may take to end after SIGTERM; zero means 5 s.
+	// Grace is the time between SIGTERM and SIGKILL; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`
 }
 
-// Writes reports whether it can change anything on its host.
+// Writes reports whether the program can change anything on its host.
 func (t Task) Writes() bool {
 	return t.Privileged || t.Trial || slices.ContainsFunc(t.Paths, func(p Path) bool { return p.Write })
 }
@@ -66,14 +63,13 @@ type Program struct {
 
 // Path is a directory or file of the host.
 type Path struct {
-	// Host is the path on the host, At the path in the pod.
+	// Host is the path on the host. At is the path in the pod.
 	Host string `json:"host"`
 	At   string `json:"at"`
-	// Type is that of Kubernetes, for example "Directory" or "DirectoryOrCreate"; one that
-	// does not fit keeps the pod from starting. Empty checks nothing, and containerd then
-	// makes a directory of what is missing.
+	// Type is the hostPath type of Kubernetes, for example "Directory" or "DirectoryOrCreate". If the path has another
+	// type, the pod does not start. If Type is empty, nothing is checked, and containerd creates a missing directory.
 	Type string `json:"type,omitempty"`
-	// Write lets the program change it.
+	// Write lets the program change the path.
 	Write bool `json:"write,omitempty"`
 }
 
@@ -86,8 +82,8 @@ func (t Task) limit() time.Duration { return cmp.Or(time.Duration(t.Limit), 2*ti
 func (t Task) grace() time.Duration { return cmp.Or(time.Duration(t.Grace), 5*time.Second) }
 func (t Task) start() time.Duration { return cmp.Or(time.Duration(t.Start), 30*time.Second) }
 
-// Longest is how long the task may take after its pod was created.
-func (t Task) Longest() time.Duration { return t.start() + t.limit() + overdue }
+// Longest is the maximum duration of the task after the creation of its pod.
+func (t Task) Longest() time.Duration { return t.start() + t.limit() + overduePeriod }
 
 // Owner is the step that a task belongs to.
 type Owner struct{ Action, Step string }
@@ -98,5 +94,5 @@ func (o Owner) key() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// PodName is the name of the task's pod.
+// PodName returns the name of the task's pod.
 func (t Task) PodName(owner Owner) string { return t.Name + "-" + owner.key() }

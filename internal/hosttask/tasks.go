@@ -19,8 +19,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Nodes is what host tasks need from the Kubernetes API besides objects. [kube.Client]
-// implements it.
+// Nodes has the calls of the Kubernetes API that host tasks need in addition to kube.Objects. [kube.Client] implements
+// it.
 type Nodes interface {
 	Node(ctx context.Context, name string) (kube.Node, error)
 	ForceDeletePod(ctx context.Context, namespace, name, uid string) error
@@ -28,8 +28,8 @@ type Nodes interface {
 	PodsLabelled(namespace, label, value string) kube.Source
 }
 
-// Tasks creates, watches and removes the pods of host tasks. It limits how many run at a time,
-// so all tasks of a namespace share one. It is safe for concurrent use.
+// Tasks creates, watches and removes the pods of host tasks. It limits how many tasks run at the same time, so all
+// tasks of a namespace must share one Tasks. It is safe for concurrent use.
 type Tasks struct {
 	objects   kube.Objects
 	nodes     Nodes
@@ -39,19 +39,19 @@ type Tasks struct {
 	places  places
 	notices notices
 	mu      sync.Mutex
-	// known are the pods that were seen, by UID.
+	// known has the pods that EKCO has seen, by UID.
 	known map[string]*known
 }
 
-// known is what Tasks remembers about a pod.
+// known has the data that Tasks remembers about a pod.
 type known struct {
 	since time.Time
-	// relayed is how many lines of its log were relayed.
+	// relayed is the number of lines of the pod's log that were copied to EKCO's log.
 	relayed int
 }
 
-// New returns Tasks for the pods in a namespace. Their logs go to log. [Tasks.KeepSwept] must run
-// as well, for unattended pods.
+// New returns Tasks for the pods in a namespace. It copies the logs of the pods to log. The caller must also run
+// [Tasks.KeepSwept], which removes unattended pods.
 func New(objects kube.Objects, nodes Nodes, namespace string, log *slog.Logger) *Tasks {
 	return &Tasks{
 		objects: objects, nodes: nodes, namespace: namespace, log: log, places: newPlaces(), known: map[string]*known{},
@@ -59,18 +59,18 @@ func New(objects kube.Objects, nodes Nodes, namespace string, log *slog.Logger) 
 	}
 }
 
-// ForeignError says that a pod that is not the task's has its name.
+// ForeignError means that a pod of another owner has the name of the task's pod.
 type ForeignError struct{ Why string }
 
 // Error implements error.
 func (e *ForeignError) Error() string { return e.Why }
 
-// NodeError says why a node cannot take a task.
+// NodeError is the reason why a node cannot run a task.
 type NodeError struct {
 	Why string
-	// Gone is set if the node was removed or replaced.
+	// Gone is set if the node was removed from the cluster or replaced.
 	Gone bool
-	// Replaced is set if another node has its name now.
+	// Replaced is set if another node has the name now.
 	Replaced bool
 }
 
@@ -81,17 +81,17 @@ func (t *Tasks) ref(name string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "pods", Namespace: t.namespace, Name: name}
 }
 
-// How often Make tries if the pod exists by the time it creates it, and if the API server does
-// not answer: only the answer may be lost.
+// The limits of the retries of Make. maxTriesIfTaken applies if a pod with the name appears while Make creates it.
+// maxTriesIfUnanswered applies if the API server does not answer, because the pod may exist although the answer was lost.
 const (
-	triesTaken      = 4
-	triesUnanswered = 2
+	maxTriesIfTaken      = 4
+	maxTriesIfUnanswered = 2
 )
 
-// Make ensures that the task has a pod that starts, runs or has ended, and one of the [AtOnce]
-// places. It removes a pod that is Lost first. It returns a *[NodeError] if the node cannot take
-// the task, a *[ForeignError] if another pod has the name, and [ErrBusy] if no place became free
-// in time. It gives up if a pod exists again after each removal. [Tasks.Leave] frees the place.
+// Make ensures that the task has one of the [AtOnce] places, and a pod that starts, runs or has ended. If the pod is
+// Lost, Make removes it first. Make returns a *[NodeError] if the node cannot run the task, a *[ForeignError] if a pod
+// of another owner has the name, and [ErrBusy] if no place becomes free in time. It also fails if a pod exists again
+// after each removal. [Tasks.Leave] frees the place.
 func (t *Tasks) Make(ctx context.Context, task Task, owner Owner) error {
 	for taken, unanswered := 0, 0; ; {
 		err := t.tryMake(ctx, task, owner)
@@ -106,9 +106,9 @@ func (t *Tasks) Make(ctx context.Context, task Task, owner Owner) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case taken == triesTaken:
+		case taken == maxTriesIfTaken:
 			return fmt.Errorf("pod %s/%s still exists after its removal; check whether a finalizer keeps it: %w", t.namespace, task.PodName(owner), err)
-		case unanswered == triesUnanswered:
+		case unanswered == maxTriesIfUnanswered:
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (t *Tasks) create(ctx context.Context, task Task, owner Owner) error {
 		return err
 	}
 	name := task.PodName(owner)
-	if err := t.places.take(ctx, name, t.under); err != nil {
+	if err := t.places.take(ctx, name, t.unfinishedPods); err != nil {
 		return err
 	}
 	_, err = t.objects.CreateObject(ctx, t.ref(name), pod)
@@ -158,8 +158,8 @@ func (t *Tasks) create(ctx context.Context, task Task, owner Owner) error {
 	return nil
 }
 
-// overQuota reports whether the API server refused something for its namespace's quota,
-// and refusedAsUnsafe for its pod security. Both look like a lack of permission.
+// overQuota reports whether the API server refused a pod because of the namespace's quota. refusedAsUnsafe reports
+// whether it refused a pod because of pod security. The API server returns both errors like a missing permission.
 func overQuota(err error) bool {
 	return errors.Is(err, kube.ErrForbidden) && strings.Contains(err.Error(), "exceeded quota")
 }
@@ -177,7 +177,7 @@ func list[T any](ctx context.Context, t *Tasks) ([]T, error) {
 	return list, nil
 }
 
-// pods returns those of all host tasks.
+// pods returns the pods of all host tasks.
 func (t *Tasks) pods(ctx context.Context) ([]corev1.Pod, error) { return list[corev1.Pod](ctx, t) }
 
 // podPhase is a part of a pod. Decoding the whole pod takes several times as long.
@@ -186,22 +186,22 @@ type podPhase struct {
 	Status   struct{ Phase corev1.PodPhase }
 }
 
-// under lists the pods of host tasks that have not ended. A user's copy of one takes no place.
-func (t *Tasks) under(ctx context.Context) ([]string, error) {
+// unfinishedPods lists the pods of host tasks that have not ended. It leaves out a user's copy of a pod.
+func (t *Tasks) unfinishedPods(ctx context.Context) ([]string, error) {
 	pods, err := list[podPhase](ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, pod := range pods {
-		if phase := pod.Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed && ours(&pod.Metadata) {
+		if phase := pod.Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed && isEKCOs(&pod.Metadata) {
 			names = append(names, pod.Metadata.Name)
 		}
 	}
 	return names, nil
 }
 
-// Takes returns a *[NodeError] if the task's node cannot take it. A cordoned node can.
+// Takes returns a *[NodeError] if the task's node cannot run the task. A cordoned node can run tasks.
 func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	node, err := t.nodes.Node(ctx, task.Node)
 	switch {
@@ -218,7 +218,7 @@ func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	return nil
 }
 
-// NotReady returns why a node cannot take a task now, or "".
+// NotReady returns the reason why a node cannot run a task now, or "".
 func NotReady(node kube.Node) string {
 	for _, taint := range node.Facts.Taints {
 		switch taint.Key {
@@ -231,10 +231,10 @@ func NotReady(node kube.Node) string {
 	return ""
 }
 
-// Look returns the state of the task, and relays the new lines of its program's log.
+// Look returns the state of the task, and copies the new lines of its program's log to EKCO's log.
 func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (Seen, error) {
 	seen, err := t.look(ctx, task, owner)
-	seen.Why = shortened(seen.Why) // it goes into the journal, and a kubelet's message has no limit
+	seen.Why = shortened(seen.Why) // the journal stores it, and the length of a kubelet's message has no limit
 	return seen, err
 }
 
@@ -254,7 +254,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case ended:
 		return t.readOutcome(ctx, task, pod)
 	case pod.Status.Phase == corev1.PodFailed && task.Then != nil:
-		seen.Why += t.lastWords(ctx, pod)
+		seen.Why += t.endOfLog(ctx, pod)
 	case seen.State == Running && !kube.PodReady(pod) && !task.LosesNode:
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
@@ -275,7 +275,7 @@ func owns(pod *metav1.ObjectMeta, owner Owner) bool {
 	return pod.Labels[LabelHostTask] == "true" && pod.Labels[LabelOwner] == owner.key()
 }
 
-// lostWithNode gives up a running task, whose pod is not ready, if its node is gone or does not answer.
+// lostWithNode returns Lost for a running task whose pod is not ready if its node is gone or does not answer.
 func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
 	var lost *NodeError
 	err := t.Takes(ctx, task)
@@ -285,7 +285,7 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 	return seen, err
 }
 
-// readOutcome reads the outcome of a program that has ended.
+// readOutcome reads the outcome of an ended program from its log.
 func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
 	t.relay(ctx, task, pod)
 	if task.Then != nil {
@@ -315,8 +315,8 @@ func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Se
 	return seen, nil
 }
 
-// lastWords returns the last lines of the log of a program that has failed.
-func (t *Tasks) lastWords(ctx context.Context, pod *corev1.Pod) string {
+// endOfLog returns the last lines of the log of a program that has failed.
+func (t *Tasks) endOfLog(ctx context.Context, pod *corev1.Pod) string {
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	if err != nil || strings.TrimSpace(log) == "" {
 		return ""
@@ -324,8 +324,7 @@ func (t *Tasks) lastWords(ctx context.Context, pod *corev1.Pod) string {
 	return fmt.Sprintf("; the last lines of its log: %q", strings.TrimSpace(log))
 }
 
-// onItsNode gives up a task that has ended if its node was replaced: the new node of that name
-// may have run it.
+// onItsNode returns Lost for an ended task if its node was replaced, because the new node may have run the task.
 func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
 	var lost *NodeError
 	err := t.Takes(ctx, task)
@@ -338,8 +337,8 @@ func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, erro
 	return seen, nil
 }
 
-// relay logs the lines of a program's log that it has not logged before, and returns the whole log. It ignores errors, since
-// only the outcome counts.
+// relay copies the new lines of a program's log to EKCO's log, and returns the whole log of the program. It ignores
+// errors, because only the outcome is needed.
 func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
 	text, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, 0)
 	log := t.log.With("task", task.Name, "node", task.Node)
@@ -350,7 +349,7 @@ func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
 	// A line without a newline is not complete yet.
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1]
-	for _, line := range t.unrelayed(pod, lines) {
+	for _, line := range t.newLines(pod, lines) {
 		if !strings.HasPrefix(line, outcomeMark) {
 			log.Info("host task says: " + strings.TrimRight(line, "\n"))
 		}
@@ -358,24 +357,24 @@ func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
 	return strings.Join(lines, "")
 }
 
-func (t *Tasks) unrelayed(pod *corev1.Pod, lines []string) []string {
+func (t *Tasks) newLines(pod *corev1.Pod, lines []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := t.of(pod)
+	of := t.remembered(pod)
 	unrelayed := lines[min(of.relayed, len(lines)):]
 	of.relayed = max(of.relayed, len(lines))
 	return unrelayed
 }
 
-// age is how long ago EKCO first saw the pod, by its own clock.
+// age returns the time since EKCO first saw the pod, by EKCO's own clock.
 func (t *Tasks) age(pod *corev1.Pod) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return time.Since(t.of(pod).since)
+	return time.Since(t.remembered(pod).since)
 }
 
-// of returns what is known about a pod. The caller holds mu.
-func (t *Tasks) of(pod *corev1.Pod) *known {
+// remembered returns the remembered data about a pod. The caller must hold mu.
+func (t *Tasks) remembered(pod *corev1.Pod) *known {
 	uid := string(pod.UID)
 	if t.known[uid] == nil {
 		t.known[uid] = &known{since: time.Now()}
@@ -383,14 +382,14 @@ func (t *Tasks) of(pod *corev1.Pod) *known {
 	return t.known[uid]
 }
 
-// Remove removes the task's pod, whatever its state, and whether or not its node answers. It
-// returns nil if there is no pod, or only one that is not the task's.
+// Remove removes the task's pod in any state, even if its node does not answer. It returns nil if there is no pod, or
+// if the pod with the name belongs to another owner.
 func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Answer sets [AnnotationConfirmed] on the task's pod: to "true", or to the refusal if there is one. The program's outcome
-// says whether it saw that in time.
+// Answer sets [AnnotationConfirmed] on the task's pod to the refusal, or to "true" if there is no refusal. The outcome of
+// the program shows whether the program saw the annotation in time.
 func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal string) error {
 	ref := t.ref(task.PodName(owner))
 	err := kube.Retry(kube.ErrConflict, func() error {
@@ -415,8 +414,8 @@ func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal stri
 	return nil
 }
 
-// Tidy removes the task's pod when its step stops attending to it. It keeps the pod if its
-// program runs, has ended, or may run unreported; see [Task.LosesNode].
+// Tidy removes the task's pod when its step stops. It keeps the pod if its program runs, has ended, or may run
+// unreported; see [Task.LosesNode].
 func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
 		seen, ended := task.judge(pod, t.age(pod))
@@ -439,7 +438,7 @@ func (t *Tasks) removeIf(ctx context.Context, task Task, owner Owner, which func
 	return nil
 }
 
-// delete deletes a pod. If that fails, the pod keeps its age.
+// delete deletes a pod. If it succeeds, it forgets the pod's age.
 func (t *Tasks) delete(ctx context.Context, pod *corev1.Pod) error {
 	err := kube.Deleted(t.nodes.ForceDeletePod(ctx, t.namespace, pod.Name, string(pod.UID)))
 	if err == nil {
@@ -454,14 +453,13 @@ func (t *Tasks) forget(uid string) {
 	delete(t.known, uid)
 }
 
-// Changed returns a channel that is closed when the task's pod changes, if EKCO may watch pods.
-// Call [Tasks.Leave] afterwards.
+// Changed returns a channel that is closed when the task's pod changes. Without permission to watch pods, the channel
+// stays open. Call [Tasks.Leave] afterwards.
 func (t *Tasks) Changed(task Task, owner Owner) <-chan struct{} {
-	return t.notices.of(task.PodName(owner))
+	return t.notices.channelFor(task.PodName(owner))
 }
 
-// Leave frees the place of a task that its step no longer attends to. A program that still runs
-// counts towards [AtOnce] all the same.
+// Leave frees the place of a task when its step stops. If the program still runs, it still counts towards [AtOnce].
 func (t *Tasks) Leave(task Task, owner Owner) {
 	name := task.PodName(owner)
 	t.notices.leave(name)

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Lacking adds the missing permission to an [ErrForbidden], and returns any other error unchanged.
+// Lacking adds the missing permission to an [ErrForbidden]. It returns any other error unchanged.
 func Lacking(err error, verb, resource string) error {
 	if errors.Is(err, ErrForbidden) {
 		return &lackingError{verb, resource, err}
@@ -23,14 +23,14 @@ type lackingError struct {
 
 // Error implements error.
 func (e *lackingError) Error() string {
-	// The text of a failed call already names the permission, so only the API's own text follows.
+	// The text of e.cause already names the permission, so use only the API server's text.
 	if status, is := errors.AsType[*apierrors.StatusError](e.cause); is {
 		return fmt.Sprintf("%s; grant it (the manifests rbac*.yaml have the rules): %v", e.Lacks(), status)
 	}
 	return fmt.Sprintf("%s: %v", e.Lacks(), e.cause)
 }
 
-// Lacks names the missing permission, without the API's answer.
+// Lacks returns a text that names the missing permission, without the API server's answer.
 func (e *lackingError) Lacks() string {
 	return fmt.Sprintf("EKCO's service account lacks the permission to %s %s", e.verb, e.resource)
 }
@@ -41,7 +41,7 @@ func (e *lackingError) Unwrap() error { return e.cause }
 // Key names the permission.
 func (e *lackingError) Key() string { return "forbidden: " + e.verb + " " + e.resource }
 
-// Deleted returns nil for a deletion whose object was already gone.
+// Deleted returns nil if the error of a deletion means that the object did not exist any more.
 func Deleted(err error) error {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrOtherUID) {
 		return nil

@@ -14,8 +14,7 @@ import (
 // APIServerPod is a mirror pod of kube-apiserver on a primary.
 type APIServerPod struct {
 	Name, Node string
-	// AdvertiseEndpoint is ADDRESS:PORT, or empty if kubeadm has not set it; kubeadm.ParseAdvertiseAddress
-	// reads it.
+	// AdvertiseEndpoint is ADDRESS:PORT, or empty if kubeadm has not set it. kubeadm.ParseAdvertiseAddress parses it.
 	AdvertiseEndpoint string
 }
 

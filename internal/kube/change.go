@@ -6,23 +6,23 @@ import (
 	"fmt"
 )
 
-// Change is a change of one object. The object is read as a T, and judged by its facts. All fields but Moved must be
-// set.
+// Change is a change of one object. T is the Go type of the object, and F the type of its facts. All fields except
+// Moved must be set.
 type Change[T, F any] struct {
 	Ref Ref
-	// UID is the UID that the object must have, in the form of Facts.
+	// UID is the UID that Facts must return for the object.
 	UID   string
 	Facts func(read *T) (facts F, uid string, err error)
-	// Lacks returns what is not as requested yet, or "".
+	// Lacks returns a text about the facts that are not as requested yet, or "".
 	Lacks func(F) string
-	// Moved returns how another client has changed the object so that the change must not be made, or "".
+	// Moved returns a text if another client has changed the object so that the change must not be made, or "".
 	Moved func(F) string
-	// Write makes the change only in the version that was read.
+	// Write makes the change. It must fail if the object has another version than raw.
 	Write func(raw json.RawMessage, read *T) (json.RawMessage, error)
 }
 
-// Make makes the change unless nothing is lacking, and returns the new facts. If another client changes the object at
-// the same time, it reads the object again.
+// Make makes the change if Lacks returns a text. It returns the new facts. If another client changes the object at the
+// same time, Make reads the object again and retries.
 func (c Change[T, F]) Make(ctx context.Context, objects Objects) (facts F, err error) {
 	err = Retry(ErrConflict, func() (err error) {
 		facts, err = c.try(ctx, objects)

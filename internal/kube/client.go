@@ -19,8 +19,8 @@ import (
 const (
 	DefaultNamespace   = "kurl"
 	DefaultCallTimeout = 10 * time.Second
-	// The API server protects itself (priority and fairness); this limit is against a defect of EKCO. It is
-	// high enough to free all pods of a node at once.
+	// The API server protects itself (priority and fairness). This limit only protects against a defect in EKCO. It
+	// is high enough to free all pods of a node at once.
 	DefaultQPS   = 200
 	DefaultBurst = 400
 )
@@ -29,15 +29,15 @@ const (
 type Options struct {
 	// Namespace is EKCO's own namespace, which has the mirror; default "kurl".
 	Namespace string
-	// UserAgent is how EKCO appears in the API server's audit log.
+	// UserAgent identifies EKCO in the API server's audit log.
 	UserAgent string
-	// CallTimeout is the timeout of one call, including its queueing; default 10 s. For a watch it is the
-	// timeout until the watch is established.
+	// CallTimeout is the timeout of one call, including the time in the client's queue; default 10 s. For a watch
+	// it is the timeout for opening the watch.
 	CallTimeout time.Duration
 	// QPS and Burst limit requests per second; default 200 and 400.
 	QPS   float32
 	Burst int
-	// NodeLabels are further labels of Nodes to read, besides those that EKCO knows.
+	// NodeLabels are labels of Nodes to read, in addition to the labels that EKCO always reads.
 	NodeLabels []string
 }
 
@@ -54,10 +54,10 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which it does not change. It sends nothing.
+// NewClient returns a client for the API server of config. It does not change config and sends no request.
 //
-// The client knows only the types of core/v1. A clientset would register the types of every API group, which
-// needs several MiB of memory.
+// The client supports only the types of core/v1. A clientset would register the types of every API group, and need
+// several MiB of memory.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
 	options = options.withDefaults()
 	scheme := runtime.NewScheme()
@@ -82,8 +82,8 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	}, nil
 }
 
-// ClientConfig returns a copy of config for a client with these options. The client knows the types of the scheme, and
-// prefers protobuf. Without a scheme it knows only those of errors, and uses JSON.
+// ClientConfig returns a copy of config for a client with these options. The client knows the types of the scheme and
+// prefers protobuf. Without a scheme it knows only the types of the API server's errors and uses JSON.
 func (o Options) ClientConfig(config *rest.Config, scheme *runtime.Scheme) *rest.Config {
 	o, config = o.withDefaults(), rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -95,7 +95,7 @@ func (o Options) ClientConfig(config *rest.Config, scheme *runtime.Scheme) *rest
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.QPS, config.Burst = o.QPS, o.Burst
-	config.Timeout = 0 // it would end watches, and programs in pods; each call has its own
+	config.Timeout = 0 // it would end watches, and programs in pods; each call has its own timeout
 	if o.UserAgent != "" {
 		config.UserAgent = o.UserAgent
 	}
@@ -115,10 +115,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Probe checks that the API server is ready. Every authenticated account may do that. If the server reports
-// that it is not ready, Probe also reads a Node, which comes from etcd: one of the server's many checks can
-// fail for days while everything else works. The error wraps ErrUnavailable unless ctx ended. A refusal is an
-// answer, so it is no error.
+// Probe checks that the API server is ready. Every authenticated account has this permission. If the server reports
+// that it is not ready, Probe also reads a Node, which comes from etcd, because one of the server's many readiness
+// checks can fail for days while everything else works. The error wraps ErrUnavailable unless ctx ended. A refused
+// request also shows that the server works, so Probe returns no error.
 func (c *Client) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()

@@ -10,17 +10,15 @@ import (
 	"github.com/replicatedhq/ekco/internal/kubeadm"
 )
 
-// KubeadmConfig is what EKCO reads of kubeadm's ConfigMap.
+// KubeadmConfig is the part of kubeadm's ConfigMap that EKCO reads.
 type KubeadmConfig struct {
-	// ClusterStatus lists the API endpoints. It is empty since Kubernetes 1.22. Package kubeadm reads and edits
-	// it.
+	// ClusterStatus lists the API endpoints. It is empty since Kubernetes 1.22. Package kubeadm parses and edits it.
 	ClusterStatus string
 	// Version is the ConfigMap's resource version.
 	Version string
 }
 
-// KubeadmConfig reads ConfigMap kube-system/kubeadm-config. It returns ErrNotFound if there is none: kubeadm
-// did not create the cluster.
+// KubeadmConfig reads ConfigMap kube-system/kubeadm-config. ErrNotFound means that kubeadm did not create the cluster.
 func (c *Client) KubeadmConfig(ctx context.Context) (KubeadmConfig, error) {
 	configMap, err := c.kubeadmConfigMap(ctx)
 	if err != nil {
@@ -29,9 +27,8 @@ func (c *Client) KubeadmConfig(ctx context.Context) (KubeadmConfig, error) {
 	return KubeadmConfig{ClusterStatus: configMap.Data[kubeadm.ClusterStatusKey], Version: configMap.ResourceVersion}, nil
 }
 
-// WriteClusterStatus replaces only the ClusterStatus in this version of kubeadm's ConfigMap, and returns the
-// new version. It returns ErrConflict if the ConfigMap has another version. It never creates the ConfigMap or
-// the key.
+// WriteClusterStatus replaces only the ClusterStatus in kubeadm's ConfigMap, and returns the new version. It returns
+// ErrConflict if the ConfigMap does not have the given version. It never creates the ConfigMap or the key.
 func (c *Client) WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error) {
 	this := call{"update", "configmaps", fullName(kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName)}
 	// An update replaces the whole object, so the rest is read first.

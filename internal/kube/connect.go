@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connect returns the configuration for the API server: from the kubeconfig at that path or, if the path is
-// empty, from the service account of EKCO's pod. It sends nothing. All of EKCO's clients are made from it, so
-// the terms apply to all.
+// Connect returns the configuration for the API server. It reads the kubeconfig at the path or, if the path is empty,
+// uses the service account of EKCO's pod. It sends no request. All of EKCO's clients use this configuration, so the
+// terms apply to all of them.
 func Connect(kubeconfig string, terms Terms) (*rest.Config, error) {
 	config, err := reach(kubeconfig)
 	if err != nil {

@@ -6,13 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DeleteNode deletes the Node of that name and UID. See [API].
+// DeleteNode implements [API].
 func (c *Client) DeleteNode(ctx context.Context, name, uid string) error {
 	return c.objects.DeleteObject(ctx, Ref{Version: "v1", Resource: "nodes", Name: name}, uid)
 }
 
-// ForceDeletePod deletes the Pod of that name and UID with grace period 0. See
-// [API].
+// ForceDeletePod implements [API].
 func (c *Client) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
 	var grace int64
 	ref := Ref{Version: "v1", Resource: "pods", Namespace: namespace, Name: name}

@@ -1,4 +1,4 @@
-// Package kube is EKCO's view of the Kubernetes API: the narrow interface [API] of single calls, one
-// implementation with client-go, and the conversion of Kubernetes objects into the journal's types. The
+// Package kube reads and changes objects of the Kubernetes API. The interface [API] has only the calls that EKCO needs,
+// and [Client] implements it with client-go. The package also converts Kubernetes objects into the journal's types. The
 // subpackage kubesim simulates a cluster for crash and storm tests.
 package kube

@@ -14,9 +14,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Sentinel returns the matching sentinel error of this package, or nil. It knows the errors of this package and
-// of client-go. It never returns ErrOtherUID for an error of client-go: the API server reports that as a
-// conflict.
+// Sentinel returns the sentinel error of this package that matches an error of this package or of client-go, or nil.
+// For an error of client-go it never returns ErrOtherUID, because the API server reports another UID as a conflict.
 func Sentinel(err error) error {
 	for _, known := range []error{ErrNotFound, ErrForbidden, ErrOtherUID, ErrConflict, ErrReadOnly, ErrUnavailable} {
 		if errors.Is(err, known) {
@@ -38,14 +37,14 @@ func Sentinel(err error) error {
 	return nil
 }
 
-// Retry calls change, up to five times while it returns the error conflict because another client was faster.
-// change must read the object each time.
+// Retry calls change again while it returns the error conflict, at most five times in total. Such an error means that
+// another client has changed the object, so change must read the object each time.
 func Retry(conflict error, change func() error) error {
 	return retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, conflict) }, change)
 }
 
-// unavailable reports whether the API server gave no answer, or reported that it cannot answer now. A rejected
-// credential counts too: the kubelet renews tokens, and a starting API server rejects valid ones.
+// unavailable reports whether the API server gave no answer, or reported that it cannot answer now. This includes a
+// rejected token: the kubelet renews expired tokens, and a starting API server rejects valid tokens.
 func unavailable(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -68,14 +67,13 @@ func noAnswer(code int) bool {
 		code == http.StatusTooManyRequests || code == http.StatusUnauthorized
 }
 
-// etcdWithoutQuorum reports whether the API server returns an error of etcd that means that too few members run
-// or reach each other.
+// etcdWithoutQuorum reports whether the API server returned an error of etcd that means that etcd has no quorum.
 func etcdWithoutQuorum(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "etcdserver: no leader") || strings.Contains(text, "etcdserver: request timed out")
 }
 
-// call names a request in errors.
+// call is the description of a request for errors.
 type call struct {
 	verb, resource string
 	// name is empty for a list or a watch.
@@ -89,7 +87,7 @@ func (c call) String() string {
 	return c.verb + " " + c.resource + " " + c.name
 }
 
-// fail returns err with the call, its sentinel and what to do next, or nil.
+// fail adds the call, the matching sentinel error and advice to err. It returns nil if err is nil.
 func (c call) fail(err error) error {
 	if err == nil {
 		return nil

@@ -15,13 +15,13 @@ import (
 // maxNote is the API's limit for an event's message, in bytes.
 const maxNote = 1024
 
-// HasEvents reports whether RecordEvent writes Events about the object. It writes none about the cluster or
-// EKCO itself.
+// HasEvents reports whether RecordEvent writes Events about the subject. There are no Events about the cluster or EKCO
+// itself.
 func HasEvents(about journal.Subject) bool { return about.Kind != "" && about.Name != "" }
 
-// RecordEvent writes a Kubernetes Event about an object: into its namespace if its name has one
-// ("namespace/name"), else into namespace default, where kubectl describe looks for Events of a Node. It
-// refuses subjects that are no objects. ErrForbidden is usual: kURL's RBAC does not grant events.
+// RecordEvent writes a Kubernetes Event about an object. It writes the Event into the namespace in the object's name
+// ("namespace/name"), or else into namespace default, where kubectl describe finds Events of a Node. It returns an
+// error for a subject that is not an object. ErrForbidden is usual, because kURL's RBAC does not grant events.
 func (c *Client) RecordEvent(ctx context.Context, about journal.Subject, note Note) error {
 	if !HasEvents(about) {
 		return fmt.Errorf("create event about %q: only objects have events", about.Kind)

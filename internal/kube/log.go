@@ -10,11 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxLog is how much of a log is read, in bytes.
+// maxLog limits the part of a log that is read, in bytes.
 const maxLog = 64 << 10
 
-// PodLog returns the log of a Pod with one container: its last lines or, with 0, all from the beginning; at
-// most 64 KiB. The API server gets it from the node's kubelet. A kubelet that does not answer is no
+// PodLog returns at most 64 KiB of the log of a Pod with one container: the last lines, or with last 0 the log from the
+// beginning. The API server reads the log from the node's kubelet. If the kubelet does not answer, the error is not
 // ErrUnavailable, and [Terms.Unanswered] is not called.
 func (c *Client) PodLog(ctx context.Context, namespace, name string, last int64) (string, error) {
 	ctx, cancel := context.WithTimeout(Unreported(ctx), c.callTimeout)

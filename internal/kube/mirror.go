@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The mirror of open actions is key MirrorKey of ConfigMap MirrorName in EKCO's namespace. If that is too
-// small, the rest is in further ConfigMaps, its parts, under the same key. They have the label mirrorPart.
+// EKCO stores the mirror of open actions under key MirrorKey of ConfigMap MirrorName in its namespace. If one ConfigMap
+// is too small, more ConfigMaps have the other parts under the same key. They have the label mirrorPart.
 const (
 	MirrorName = "ekco-journal"
 	MirrorKey  = "actions.json"
@@ -21,8 +21,7 @@ const (
 const mirrorPurpose = "Open actions and pauses of EKCO, copied from its journal. " +
 	"A new EKCO that finds an empty journal finishes them. Deleting this loses that safety net and nothing else."
 
-// ReadMirror returns the mirror's content, empty if the ConfigMap lacks the key, and its resource version. See
-// [API].
+// ReadMirror implements [API]. The content is empty if the ConfigMap lacks the key.
 func (c *Client) ReadMirror(ctx context.Context) ([]byte, string, error) {
 	var mirror corev1.ConfigMap
 	if err := c.get(ctx, "configmaps", c.namespace, MirrorName, &mirror); err != nil {
@@ -31,7 +30,7 @@ func (c *Client) ReadMirror(ctx context.Context) ([]byte, string, error) {
 	return []byte(mirror.Data[MirrorKey]), mirror.ResourceVersion, nil
 }
 
-// WriteMirror creates or replaces the mirror. See [API].
+// WriteMirror implements [API].
 func (c *Client) WriteMirror(ctx context.Context, content []byte, version string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
@@ -60,7 +59,7 @@ func (c *Client) mirrorOf(name string, content []byte) *corev1.ConfigMap {
 	}
 }
 
-// MirrorParts returns the content of every part of a mirror. See [API].
+// MirrorParts implements [API].
 func (c *Client) MirrorParts(ctx context.Context) (map[string][]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
@@ -77,7 +76,7 @@ func (c *Client) MirrorParts(ctx context.Context) (map[string][]byte, error) {
 	return parts, nil
 }
 
-// WriteMirrorPart creates or replaces a part of the mirror. See [API].
+// WriteMirrorPart implements [API].
 func (c *Client) WriteMirrorPart(ctx context.Context, name string, content []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
@@ -92,7 +91,7 @@ func (c *Client) WriteMirrorPart(ctx context.Context, name string, content []byt
 	return this.fail(err)
 }
 
-// DeleteMirrorPart deletes a part of the mirror. See [API].
+// DeleteMirrorPart implements [API].
 func (c *Client) DeleteMirrorPart(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()

@@ -13,17 +13,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Labels that a Node's facts are read from.
+// The labels of a Node that its facts contain.
 const (
 	LabelMaster       = "node-role.kubernetes.io/master"
 	LabelControlPlane = "node-role.kubernetes.io/control-plane"
 	// LabelExclude excludes a node from EKCO's automatic actions, unless its value is "false".
 	LabelExclude = "ekco.kurl.sh/exclude"
-	// LabelHostname is the label by which pods are bound to a machine.
+	// LabelHostname is the label that node selectors and volumes use to select a machine.
 	LabelHostname = "kubernetes.io/hostname"
 )
 
-// Node reads a Node. See [API].
+// Node implements [API].
 func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 	var node corev1.Node
 	if err := c.get(ctx, "nodes", "", name, &node); err != nil {
@@ -32,13 +32,13 @@ func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 	return c.node(&node), nil
 }
 
-// node returns a Node with the client's labels.
+// node converts a Node, with the labels of [Options.NodeLabels].
 func (c *Client) node(node *corev1.Node) Node { return NodeLabelled(node, c.nodeLabels) }
 
-// nodesPerPage limits the memory of one page: a Node can have 20 KiB.
+// nodesPerPage limits the memory of one page of a list. A Node can have 20 KiB.
 const nodesPerPage = 500
 
-// ListNodes reads all Nodes. See [API].
+// ListNodes implements [API].
 func (c *Client) ListNodes(ctx context.Context) ([]Node, error) {
 	var nodes []Node
 	options := metav1.ListOptions{Limit: nodesPerPage}
@@ -61,14 +61,14 @@ func (c *Client) ListNodes(ctx context.Context) ([]Node, error) {
 	}
 }
 
-// NodeLabelled is [NodeOf] with those labels.
+// NodeLabelled is [NodeOf], but also copies the given labels to the facts.
 func NodeLabelled(node *corev1.Node, labels []string) Node {
 	known := NodeOf(node)
 	known.Facts.Labels = keep(node.Labels, labels...)
 	return known
 }
 
-// NodeOf returns a Node without further labels.
+// NodeOf converts a Node. The facts have no labels.
 func NodeOf(node *corev1.Node) Node {
 	return Node{
 		Name:     node.Name,
@@ -94,8 +94,8 @@ func roleOf(node *corev1.Node) journal.NodeRole {
 	return journal.RoleWorker
 }
 
-// RunsPods reports whether a pod can run on a node with those facts. A cordoned node counts.
-func RunsPods(facts journal.NodeFacts) bool {
+// CanRunPods reports whether a pod can run on a node with these facts, or could if the node were not cordoned.
+func CanRunPods(facts journal.NodeFacts) bool {
 	return !slices.ContainsFunc(facts.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable })
 }
 
@@ -119,7 +119,7 @@ func judgedTaints(node *corev1.Node) []journal.Taint {
 	return taints
 }
 
-// address returns the node's first address of that type, or "".
+// address returns the first address of a node with the type, or "".
 func address(node *corev1.Node, kind corev1.NodeAddressType) string {
 	for _, a := range node.Status.Addresses {
 		if a.Type == kind {
@@ -136,8 +136,8 @@ func utc(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// slimNode removes from a Node what NodeLabelled and a watch do not need, so that a list of thousands of nodes
-// takes little memory. Most hostname labels equal the address, and are removed too.
+// slimNode removes the fields that NodeLabelled and a watch do not need, so that a list of thousands of nodes takes
+// little memory. It also removes the hostname label if it is equal to the node's hostname address.
 func slimNode(node *corev1.Node, labels ...string) {
 	labels = append([]string{LabelMaster, LabelControlPlane, LabelExclude}, labels...)
 	if node.Labels[LabelHostname] != address(node, corev1.NodeHostName) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Ref names an object of any API group. Namespace is empty for a cluster-scoped one.
+// Ref names an object of any API group. Namespace is empty for a cluster-scoped object.
 type Ref struct {
 	// Group is empty for core/v1.
 	Group, Version, Resource string
@@ -23,10 +23,10 @@ type Ref struct {
 	Subresource string
 }
 
-// String names the object for people.
+// String returns the name of the object for messages.
 func (r Ref) String() string { return r.kind() + " " + fullName(r.Namespace, r.Name) }
 
-// kind is the resource in the form of RBAC rules.
+// kind returns the resource as RBAC rules write it.
 func (r Ref) kind() string {
 	if r.Subresource == "" {
 		return r.Resource
@@ -58,43 +58,44 @@ type PatchOp struct {
 	Value any    `json:"value"`
 }
 
-// Objects reads and changes objects by name, as JSON: unknown fields stay as they are. All reads are live.
-// Errors are those of [API].
+// Objects reads and changes objects by name. It uses JSON, so that unknown fields do not get lost. All reads are live.
+// The errors are the errors of [API].
 type Objects interface {
-	// ReadObject returns the object. It returns ErrNotFound also if there is no such resource, for example no
-	// CRD.
+	// ReadObject returns the object. It also returns ErrNotFound if the resource does not exist, for example
+	// because the CRD is missing.
 	ReadObject(ctx context.Context, ref Ref) (json.RawMessage, error)
-	// ListObjects returns the objects of the reference's resource and namespace (its name is ignored) that have
-	// the label, or all with label "". It returns ErrNotFound if there is no such resource.
+	// ListObjects returns the objects with the label, or all objects if label is "". It uses the resource and the
+	// namespace of ref, but not the name. It returns ErrNotFound if the resource does not exist.
 	ListObjects(ctx context.Context, ref Ref, label, value string) ([]json.RawMessage, error)
 	// PatchObject applies a JSON patch and returns the new object. It returns ErrConflict and changes nothing
 	// if a test in the patch fails. It does not send a patch without a test; see [CheckPatch].
 	PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error)
-	// ReplaceObject replaces the object of the UID and resource version that object has, and returns the new
-	// object. It returns ErrConflict if the version differs. Without UID and version it sends nothing.
+	// ReplaceObject replaces the object and returns the new object. It returns ErrConflict if the stored object has
+	// another resource version than object. It does not send an object without UID and version; see
+	// [CheckReplacement].
 	ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
-	// CreateObject creates the object, whose content repeats resource, namespace and name, and returns it. It
-	// returns ErrConflict and changes nothing if an object has the name.
+	// CreateObject creates the object and returns it. The content must also have the resource, the namespace and the
+	// name. CreateObject returns ErrConflict and changes nothing if an object with the name exists.
 	CreateObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
-	// DeleteObject deletes the object with this UID, with its own grace period, and then what it owns; finalizers
-	// can delay that. It returns ErrNotFound if there is no such object, ErrOtherUID if another one has the name.
+	// DeleteObject deletes the object with this UID, with the object's own grace period. Finalizers can delay the
+	// deletion. It returns ErrNotFound if no object has the name, and ErrOtherUID if another object has the name.
 	DeleteObject(ctx context.Context, ref Ref, uid string) error
-	// EndObject is DeleteObject with a grace period, in whole seconds and at least one.
+	// EndObject is DeleteObject with the given grace period: whole seconds, at least 1 s.
 	EndObject(ctx context.Context, ref Ref, uid string, grace time.Duration) error
 }
 
-// FieldManager is EKCO's name in metadata.managedFields. It equals the name that API servers derived from the
-// user agent of earlier versions.
+// FieldManager is EKCO's name in metadata.managedFields. Earlier versions of EKCO did not set it: there the API server
+// derived the same name from the user agent.
 const FieldManager = "ekco"
 
-// objects are the [Objects] of a real API server.
+// objects implements [Objects] with a real API server.
 type objects struct {
 	rest        rest.Interface
 	callTimeout time.Duration
 }
 
-// NewObjects returns a client for objects of the API server of config, which it does not change. It sends
-// nothing.
+// NewObjects returns a client for objects of the API server of config. It does not change config and sends no
+// request.
 func NewObjects(config *rest.Config, options Options) (Objects, error) {
 	return newObjects(config, options.withDefaults())
 }
@@ -169,7 +170,7 @@ func (o *objects) EndObject(ctx context.Context, ref Ref, uid string, grace time
 	return o.end(ctx, ref, uid, metav1.DeleteOptions{GracePeriodSeconds: &seconds})
 }
 
-// end deletes an object. After a conflict, it reads the object to return why.
+// end deletes an object. After a conflict, it reads the object to learn the reason.
 func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.DeleteOptions) error {
 	if uid == "" {
 		return fmt.Errorf("delete %s: its UID is unknown; EKCO deletes nothing by name alone", ref)
@@ -204,10 +205,10 @@ func (o *objects) do(ctx context.Context, verb string, ref Ref, request *rest.Re
 	defer cancel()
 	at := ref
 	if verb == "create" {
-		at.Name = "" // the content says it
+		at.Name = "" // the content has the name
 	}
 	result := request.AbsPath(at.path()...).Do(ctx)
-	this, err := call{verb, ref.kind(), fullName(ref.Namespace, ref.Name)}, result.Error() // Raw knows less of it
+	this, err := call{verb, ref.kind(), fullName(ref.Namespace, ref.Name)}, result.Error() // has more detail than the error of Raw
 	switch {
 	case err == nil:
 		answer, err := result.Raw()
@@ -218,8 +219,8 @@ func (o *objects) do(ctx context.Context, verb string, ref Ref, request *rest.Re
 	return nil, this.fail(err)
 }
 
-// testFailed reports whether a JSON patch did not fit the object. For that the API server returns only Invalid
-// without a field, while it names the field that a patch makes invalid.
+// testFailed reports whether a test of a JSON patch failed. Then the API server returns Invalid without a field. If a
+// patch makes a field invalid, the error names that field.
 func testFailed(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {

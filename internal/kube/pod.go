@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Pod reads a Pod. See [API].
+// Pod implements [API].
 func (c *Client) Pod(ctx context.Context, namespace, name string) (Pod, error) {
 	var pod corev1.Pod
 	if err := c.get(ctx, "pods", namespace, name, &pod); err != nil {
@@ -19,7 +19,7 @@ func (c *Client) Pod(ctx context.Context, namespace, name string) (Pod, error) {
 	return PodWithStatusOf(&pod), nil
 }
 
-// PodOf returns a Pod. Its DeletionTimestamp is zero while it is not being deleted.
+// PodOf converts a Pod, without controller and status.
 func PodOf(pod *corev1.Pod) Pod {
 	return Pod{
 		PodRef: journal.PodRef{
@@ -31,7 +31,7 @@ func PodOf(pod *corev1.Pod) Pod {
 	}
 }
 
-// PodWithStatusOf is PodOf with controller and status.
+// PodWithStatusOf converts a Pod, with controller and status.
 func PodWithStatusOf(pod *corev1.Pod) Pod {
 	p := PodOf(pod)
 	p.Status = statusOf(pod)
@@ -58,8 +58,7 @@ func statusOf(pod *corev1.Pod) PodStatus {
 	return status
 }
 
-// containersNotReady is the kubelet's reason for a running pod that is not ready. A pod that has ended gets
-// another.
+// containersNotReady is the kubelet's reason for a running pod that is not ready. An ended pod has another reason.
 const containersNotReady = "ContainersNotReady"
 
 func graceOf(pod *corev1.Pod) time.Duration {
@@ -69,7 +68,7 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 }
 
-// slimPod removes from a Pod what PodOf, its grace period and a watch do not need.
+// slimPod removes the fields that PodOf, the grace period and a watch do not need.
 func slimPod(pod *corev1.Pod) {
 	pod.ObjectMeta = metav1.ObjectMeta{
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
@@ -81,7 +80,7 @@ func slimPod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{}
 }
 
-// slimPodWithStatus is slimPod, but keeps what PodWithStatusOf needs.
+// slimPodWithStatus removes the fields that PodWithStatusOf and a watch do not need.
 func slimPodWithStatus(pod *corev1.Pod) {
 	owners, whole := pod.OwnerReferences, pod.Status
 	slimPod(pod)

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodReady reports whether a pod runs, is ready and is not being deleted. The phase is not enough: on a lost node it
-// stays Running, and only the condition shows that the pod's state is unknown.
+// PodReady reports whether a pod runs, is ready and is not being deleted. It also checks the condition Ready, because
+// the phase of a pod on a lost node stays Running.
 func PodReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && podCondition(pod, corev1.PodReady, corev1.ConditionTrue) != nil
 }
@@ -23,7 +23,8 @@ func podCondition(pod *corev1.Pod, of corev1.PodConditionType, status corev1.Con
 	return &pod.Status.Conditions[at]
 }
 
-// PodProblem returns why a pod is not ready, or "". It leaves out counts and times, since they always change.
+// PodProblem returns the reason why a pod is not ready, or "". The text has no counts and times, because they change
+// often.
 func PodProblem(pod *corev1.Pod) string {
 	if PodReady(pod) {
 		return ""

@@ -11,19 +11,19 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ErrReadOnly is the error of a read-only client for a change. It sent nothing.
+// ErrReadOnly is the error of a read-only client for a change. The client has not sent the request.
 var ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing was changed")
 
 type readsOnlyKey struct{}
 
-// ReadsOnly returns a context for programs in pods, and for requests to pods, that change nothing. Only the
-// caller knows what a program does; without this context it counts as a change.
+// ReadsOnly returns a context for programs in pods, and for requests to pods, that only read. Without this context, a
+// program or request counts as a change, because only the caller knows its effect.
 func ReadsOnly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, readsOnlyKey{}, true)
 }
 
-// readOnly sends requests that only read, and refuses all others with ErrReadOnly. It does not need to know
-// what a request would change, so it also stops changes that the authors did not think of.
+// readOnly sends requests that only read, and refuses all other requests with ErrReadOnly. It does not list the
+// requests that change something, so it cannot miss one.
 type readOnly struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = (*readOnly)(nil)
@@ -34,15 +34,15 @@ func (t *readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(request)
 	}
 	if request.Body != nil {
-		_ = request.Body.Close() // it was not sent, so nothing of it is lost
+		_ = request.Body.Close() // nothing was sent, so an error does not matter
 	}
 	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Path, ErrReadOnly)
 }
 
-// WrappedRoundTripper lets client-go reach the connections below.
+// WrappedRoundTripper gives client-go the inner transport.
 func (t *readOnly) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// reads reports whether a request changes nothing. What a GET through the API server does in a pod is unknown:
+// reads reports whether a request changes nothing. A GET that the API server forwards to a pod may change something:
 // for example, the GET of a WebSocket starts a program.
 func reads(request *http.Request) bool {
 	if forwards(request.URL.Path) {

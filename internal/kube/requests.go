@@ -7,8 +7,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// OnRequest is called for each request that was sent: with its RBAC verb, its resource ("nodes", "pods",
-// "/readyz"), and the HTTP status code of the answer, 0 if there was none.
+// OnRequest is called for each request that was sent. It gets the RBAC verb, the resource ("nodes", "pods",
+// "/readyz"), and the HTTP status code of the answer, or 0 if there was no answer.
 type OnRequest func(verb, resource string, code int)
 
 func (f OnRequest) wrap(next http.RoundTripper) http.RoundTripper {

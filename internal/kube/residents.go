@@ -9,20 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Resident is a pod on a node, as far as a purge needs it.
+// Resident has the fields of a pod on a node that a purge needs.
 type Resident struct {
 	Namespace, Name string
-	// Controller recreates the pod, if it has one.
+	// Controller is the controller that recreates the pod, if any.
 	Controller Controller
-	// Claims are the names of the PersistentVolumeClaims that it uses.
+	// Claims are the names of the PersistentVolumeClaims that the pod uses.
 	Claims []string
+	// Terminating is set if the pod is being deleted: a controller has replaced it already.
+	Terminating bool
 }
 
-// LocalVolume is a PersistentVolume that exists on one node only. Claim is its "namespace/name", empty if it is
-// unbound.
+// LocalVolume is a PersistentVolume that exists on one node only. Claim is the "namespace/name" of its claim, or empty
+// if the volume is unbound.
 type LocalVolume struct{ Name, Claim string }
 
-// residentsPerPage limits the memory of one page.
+// residentsPerPage limits the memory of one page of a list.
 const residentsPerPage = 250
 
 // Residents lists the pods on a node that have not ended.
@@ -46,7 +48,7 @@ func (c *Client) Residents(ctx context.Context, node string) ([]Resident, error)
 }
 
 func residentOf(pod *corev1.Pod) Resident {
-	resident := Resident{Namespace: pod.Namespace, Name: pod.Name}
+	resident := Resident{Namespace: pod.Namespace, Name: pod.Name, Terminating: pod.DeletionTimestamp != nil}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		resident.Controller = Controller{Kind: owner.Kind, Name: owner.Name}
 	}
@@ -58,7 +60,7 @@ func residentOf(pod *corev1.Pod) Resident {
 	return resident
 }
 
-// LocalVolumes lists the PersistentVolumes that can only be on the machine with that hostname.
+// LocalVolumes lists the PersistentVolumes that only the machine with that hostname can have.
 func (c *Client) LocalVolumes(ctx context.Context, hostname string) ([]LocalVolume, error) {
 	var volumes []LocalVolume
 	options := metav1.ListOptions{Limit: residentsPerPage}

@@ -8,16 +8,16 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ServerTime returns the API server's time, from its last answer and the time since, and false before the first
-// answer. It sends nothing. It can be wrong by the duration of that answer, by a second, since the header Date
-// has whole seconds, and by the time that this machine has slept since.
+// ServerTime implements [API]. It adds the time since the last answer to the header Date of that answer. The result can
+// be wrong by the duration of that request, by a second (Date has whole seconds), and by the time that this machine has
+// slept since the answer. There is no result before the first answer.
 func (c *Client) ServerTime() (time.Time, bool) { return c.serverClock.now() }
 
-// serverClock is the API server's clock in its last answer.
+// serverClock has the API server's time in its last answer.
 type serverClock struct{ seen atomic.Pointer[serverTime] }
 
 type serverTime struct {
-	// date is the server's time at the moment at of this process.
+	// date is the server's time, and at this process's time at the same moment.
 	date, at time.Time
 }
 

@@ -8,13 +8,13 @@ import (
 	"fmt"
 )
 
-// Get reads an object live as a T: a type of k8s.io/api, or a struct with the fields that EKCO reads.
+// Get reads an object live. T is a type of k8s.io/api, or a struct with the fields that EKCO needs.
 func Get[T any](ctx context.Context, objects Objects, ref Ref) (T, error) {
 	raw, err := objects.ReadObject(ctx, ref)
 	return Decode[T](ref, raw, err)
 }
 
-// Find is [Get] for an object that need not exist.
+// Find is [Get] for an object that may not exist.
 func Find[T any](ctx context.Context, objects Objects, ref Ref) (read T, found bool, err error) {
 	read, err = Get[T](ctx, objects, ref)
 	if errors.Is(Sentinel(err), ErrNotFound) {
@@ -36,7 +36,7 @@ func List[T any](ctx context.Context, objects Objects, ref Ref, label, value str
 // Decode returns the result of a call of [Objects] as a T.
 func Decode[T any](ref Ref, raw json.RawMessage, err error) (read T, _ error) {
 	if err != nil {
-		return read, err // it names the call and the object
+		return read, err // the error already names the call and the object
 	}
 	if err := json.Unmarshal(raw, &read); err != nil {
 		return *new(T), fmt.Errorf("read %s: %w", ref, err)
@@ -44,8 +44,8 @@ func Decode[T any](ref Ref, raw json.RawMessage, err error) (read T, _ error) {
 	return read, nil
 }
 
-// Edit returns an object after edit has changed it. All other fields, known or not, stay as they are, and numbers stay
-// as they are written.
+// Edit calls edit with a decoded object and returns the edited object. It keeps unknown fields and the notation of
+// numbers.
 func Edit(ref Ref, raw json.RawMessage, edit func(object map[string]any) error) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

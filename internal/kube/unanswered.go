@@ -15,13 +15,12 @@ import (
 
 type unreportedKey struct{}
 
-// Unreported returns a context for requests whose failures the caller reports itself, without
-// [Terms.Unanswered].
+// Unreported returns a context for requests whose failures the caller handles itself: [Terms.Unanswered] is not called.
 func Unreported(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unreportedKey{}, true)
 }
 
-// reporting reports requests that the API server did not answer.
+// reporting is a transport that reports requests that the API server did not answer.
 type reporting struct {
 	next   http.RoundTripper
 	report func(error)
@@ -29,8 +28,7 @@ type reporting struct {
 
 var _ utilnet.RoundTripperWrapper = (*reporting)(nil)
 
-// RoundTrip sends the request, and reports it if there is no answer. Each attempt counts, also if client-go
-// makes another.
+// RoundTrip sends the request, and reports it if there is no answer. It also reports attempts that client-go repeats.
 func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	switch {
@@ -48,7 +46,7 @@ func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper gives client-go the inner transport.
 func (t *reporting) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// judge reports err if it is an ErrUnavailable to the caller. A cancelled request shows nothing.
+// judge reports err if the caller would get an ErrUnavailable. It ignores cancelled requests.
 func (t *reporting) judge(request *http.Request, err error) {
 	if errors.Is(request.Context().Err(), context.Canceled) || !errors.Is(Sentinel(err), ErrUnavailable) {
 		return
@@ -57,7 +55,7 @@ func (t *reporting) judge(request *http.Request, err error) {
 	t.report(call{verb: verb, resource: resource}.fail(err))
 }
 
-// clientError converts a transport's error as [http.Client] does. For a refused WebSocket it returns the cause:
+// clientError converts a transport's error like [http.Client]. For a refused WebSocket it returns the cause, because
 // the client may continue with another protocol.
 func clientError(request *http.Request, err error) error {
 	var refused *httpstream.UpgradeFailureError
@@ -67,13 +65,13 @@ func clientError(request *http.Request, err error) error {
 	return &url.Error{Op: request.Method, URL: request.URL.Redacted(), Err: err}
 }
 
-// isFinite reports whether an answer ends: it is no watch, whose readers handle its end, and no upgraded
-// connection.
+// isFinite reports whether an answer has an expected end. A watch has none, and its readers handle every end. An
+// upgraded connection has none either.
 func isFinite(request *http.Request, response *http.Response) bool {
 	return response.StatusCode != http.StatusSwitchingProtocols && request.URL.Query().Get("watch") == ""
 }
 
-// watchedBody is the body of an answer that may break off.
+// watchedBody calls broken if the body of an answer ends early.
 type watchedBody struct {
 	io.ReadCloser
 	broken func(error)

@@ -11,8 +11,8 @@ import (
 // errUntested prevents a change that would overwrite another client's change since the read.
 var errUntested = errors.New("it does not test for the version that was read")
 
-// CheckPatch returns an error unless the patch first tests the resource version or a value that was read. A
-// test of the UID is not enough: the object may have changed.
+// CheckPatch returns an error unless the patch begins with tests, and one tests the resource version or another value
+// that was read. A test of the UID alone is not enough: the object may have changed.
 func CheckPatch(ref Ref, patch []PatchOp) error {
 	for _, op := range patch {
 		if op.Op != "test" {
@@ -25,8 +25,8 @@ func CheckPatch(ref Ref, patch []PatchOp) error {
 	return fmt.Errorf("patch %s: %w", ref, errUntested)
 }
 
-// CheckReplacement returns an error unless the object has UID and resource version: without them the API server
-// replaces any object.
+// CheckReplacement returns an error unless the object has UID and resource version. Without them the API server would
+// replace an object that another client has changed.
 func CheckReplacement(ref Ref, object json.RawMessage) error {
 	var read metav1.PartialObjectMetadata
 	if err := json.Unmarshal(object, &read); err != nil {

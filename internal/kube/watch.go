@@ -16,14 +16,14 @@ import (
 // Source lists and watches objects of one resource.
 type Source = cache.ListerWatcherWithContext
 
-// Slimmer is a [Source] that knows what its objects must hold.
+// Slimmer is implemented by a [Source] that can remove unneeded fields from its objects.
 type Slimmer interface {
-	// Slim removes the rest from an object, or from each in a list.
+	// Slim removes unneeded fields from an object, or from each object in a list.
 	Slim(obj runtime.Object)
 }
 
-// Nodes is the source of all Nodes. Its lists hold only what [NodeLabelled] needs with the client's labels; its
-// watches hold whole objects.
+// Nodes returns the source of all Nodes. The objects in its lists have only the fields that [NodeLabelled] needs. Its
+// watches return whole objects.
 func (c *Client) Nodes() Source {
 	return &source{client: c, resource: "nodes", newList: func() runtime.Object { return &corev1.NodeList{} }, slim: c.slimNodes}
 }
@@ -41,8 +41,8 @@ func (c *Client) slimNodes(obj runtime.Object) {
 	}
 }
 
-// PodsOn is the source of the Pods on the named node, in all namespaces; of all Pods if the name is empty. Its
-// lists hold only what [PodOf] needs and the grace period; its watches hold whole objects.
+// PodsOn returns the source of the Pods on a node, or of all Pods if node is empty, in all namespaces. The objects in its
+// lists have only the fields that [PodOf] needs and the grace period. Its watches return whole objects.
 func (c *Client) PodsOn(node string) Source {
 	s := &source{client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} }}
 	if node != "" {
@@ -51,8 +51,8 @@ func (c *Client) PodsOn(node string) Source {
 	return s
 }
 
-// PodsLabelled is the source of the Pods in a namespace that have the label. Its lists hold only what
-// [PodWithStatusOf] needs; its watches hold whole objects.
+// PodsLabelled returns the source of the Pods with a label in a namespace. The objects in its lists have only the fields
+// that [PodWithStatusOf] needs. Its watches return whole objects.
 func (c *Client) PodsLabelled(namespace, label, value string) Source {
 	return &source{
 		client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} },
@@ -60,7 +60,7 @@ func (c *Client) PodsLabelled(namespace, label, value string) Source {
 	}
 }
 
-// SecretNamed is the source of one Secret. Its lists hold only its name and version; its watches hold whole
+// SecretNamed returns the source of one Secret. Its lists contain only name and version. Its watches return whole
 // objects.
 func (c *Client) SecretNamed(namespace, name string) Source {
 	return &source{
@@ -69,7 +69,7 @@ func (c *Client) SecretNamed(namespace, name string) Source {
 	}
 }
 
-// SlimSecret removes from a Secret, or from each in a list, everything but name and version.
+// SlimSecret removes all fields except name and version from a Secret, or from each Secret in a list.
 func SlimSecret(obj runtime.Object) {
 	slim := func(s *corev1.Secret) {
 		*s = corev1.Secret{TypeMeta: s.TypeMeta, ObjectMeta: metav1.ObjectMeta{
@@ -86,7 +86,7 @@ func SlimSecret(obj runtime.Object) {
 	}
 }
 
-// SlimWithStatus is [Slim], but keeps what PodWithStatusOf needs.
+// SlimWithStatus is [Slim], but keeps the fields that PodWithStatusOf needs.
 func SlimWithStatus(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -100,8 +100,8 @@ func SlimWithStatus(obj runtime.Object) {
 	}
 }
 
-// Slim removes from a Node or Pod, or from each in a list, what NodeOf or PodOf do not need. Other objects stay
-// unchanged.
+// Slim removes the fields that NodeOf or PodOf do not need from a Node or Pod, or from each Node or Pod in a list. It
+// does not change other objects.
 func Slim(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Node:
@@ -125,9 +125,9 @@ type source struct {
 	newList  func() runtime.Object
 	// namespace is empty for all namespaces and for cluster-scoped resources.
 	namespace string
-	// fields and labels select; empty selects everything.
+	// fields and labels are selectors. An empty selector selects all objects.
 	fields, labels string
-	// slim implements Slim; nil is [Slim].
+	// slim is called by the method Slim. If it is nil, the method calls the function [Slim].
 	slim func(runtime.Object)
 }
 
@@ -157,7 +157,7 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// WatchWithContext opens a watch, see [OpenWatch].
+// WatchWithContext opens a watch; see [OpenWatch].
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.FieldSelector, options.LabelSelector = s.fields, s.labels
 	options.Watch = true
@@ -166,8 +166,8 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return opened, call{verb: "watch", resource: s.resource}.fail(err)
 }
 
-// OpenWatch opens a watch. It fails if the API server has not begun to answer within the timeout. An open watch ends
-// only with ctx, or when the server ends it.
+// OpenWatch calls open to open a watch. It fails if the API server has not begun to answer within the timeout. An open
+// watch ends only with ctx, or when the server ends it.
 func OpenWatch(ctx context.Context, timeout time.Duration, open func(context.Context) (watch.Interface, error)) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(timeout, cancel)

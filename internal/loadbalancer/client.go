@@ -39,20 +39,21 @@ type Client struct {
 	objects kube.Objects
 	logs    Logs
 	exec    Exec
-	// authority are the cluster's CAs; nil verifies nothing.
+	// authority has the cluster's CAs. With nil, certificates are not verified.
 	authority *x509.CertPool
-	// port is HAProxy's, apiPort that of API servers.
+	// port is the port of HAProxy, and apiPort the port of API servers.
 	port, apiPort int
 }
 
 var _ Running = (*Client)(nil)
 
-// NewClient returns a Client, and sends no request. authority verifies the API servers' certificates; nil verifies none.
+// NewClient returns a Client, and sends no request. authority has the CAs that verify the API servers' certificates. With
+// nil, certificates are not verified.
 func NewClient(objects kube.Objects, logs Logs, exec Exec, authority *x509.CertPool) *Client {
 	return &Client{objects: objects, logs: logs, exec: exec, authority: authority, port: Port, apiPort: APIPort}
 }
 
-// verify returns an error unless the certificate of a connection is of the cluster's CA.
+// verify returns an error unless the cluster's CA has signed the certificate of a connection.
 func (c *Client) verify(state tls.ConnectionState) error {
 	if c.authority == nil {
 		return nil
@@ -65,7 +66,7 @@ func (c *Client) verify(state tls.ConnectionState) error {
 	return err
 }
 
-// Pod implements [Running]. The kubelet adds the name of its node to the name of a static pod.
+// Pod implements [Running]. The name of a static pod ends with the name of its node, which the kubelet adds.
 func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
 	name := PodName + "-" + node
 	pod, err := kube.Get[corev1.Pod](ctx, c.objects, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name})
@@ -90,13 +91,13 @@ func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 	return all, nil
 }
 
-// replaced is how long a kubelet may take to end the pod of a former manifest: it checks the manifests every 20 s,
-// and a container has 30 s to end.
+// replaced is the maximum time until a kubelet has ended the pod of a former manifest: it checks the manifests every
+// 20 s, and a container has 30 s to end.
 const replaced = 50 * time.Second
 
-// Runs returns an error unless a pod of HAProxy runs with the manifest of its host, and was started after the manifest was
-// written: right after that, the API server may still have the pod of an earlier try. A pod that is not replaced in time
-// counts: an interrupted try may have written the same manifest.
+// Runs returns an error unless a pod of HAProxy runs with the manifest of its host. The pod must have started after the
+// manifest was written, because at first the API server may still have the pod of an earlier attempt. Runs accepts an
+// older pod if it is not replaced in time, because an interrupted attempt may have written the same manifest.
 func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
 	if time.Since(written) >= replaced {
 		written = time.Time{}
@@ -133,8 +134,8 @@ func podOf(of *corev1.Pod) Pod {
 	return pod
 }
 
-// logLines is how many lines of the log are read. A longer text would be cut off at its end, which
-// is what matters. Each line about a server names the configuration with which HAProxy runs.
+// logLines is the number of lines that are read of the end of a log. A longer text would be cut off at its end, where the
+// needed lines are: each line about a server names the configuration with which HAProxy runs.
 const logLines = 300
 
 // Log implements [Running].
@@ -159,10 +160,10 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 	return nil
 }
 
-// reachTimeout is how long an API server may take to answer.
+// reachTimeout is the timeout of a request to an API server.
 const reachTimeout = 5 * time.Second
 
-// Serves implements [Running]. It asks twice if necessary, since an answer may be lost.
+// Serves implements [Running]. It repeats a failed request once, because an answer may be lost.
 func (c *Client) Serves(ctx context.Context, address string) (names []string, err error) {
 	if names, err = c.servesOnce(ctx, address); err != nil {
 		names, err = c.servesOnce(ctx, address)
@@ -170,7 +171,7 @@ func (c *Client) Serves(ctx context.Context, address string) (names []string, er
 	return names, err
 }
 
-// servesTimeout is shorter than [reachTimeout], since the caller asks many API servers.
+// servesTimeout is shorter than [reachTimeout], because the caller asks many API servers.
 const servesTimeout = 2 * time.Second
 
 func (c *Client) servesOnce(ctx context.Context, address string) (names []string, err error) {
@@ -194,9 +195,9 @@ func (c *Client) Reach(ctx context.Context, address string) (status int, err err
 	return status, err
 }
 
-// ask makes an anonymous request, and returns an error unless the status is that of an API server that is
-// ready. Its certificate must be of the cluster's CA, but may have any names, since the request goes to the address of
-// a node. A redirect is not followed: the names are those of this server.
+// ask sends an anonymous request. It returns an error unless the status shows that the API server is ready. The cluster's
+// CA must have signed the server's certificate, but the certificate may have any names, because the address is the
+// address of a node. ask follows no redirect, so that it returns the names of this server.
 func (c *Client) ask(ctx context.Context, address string, port int, path string) (status int, names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

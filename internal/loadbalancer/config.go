@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// Port is where HAProxy listens, on every node.
+// Port is the port of HAProxy on every node.
 const Port = 6444
 
-// APIPort is where the API server of a primary listens.
+// APIPort is the port of the API server on a primary.
 const APIPort = 6443
 
-// ErrNoPrimaries is the error of an empty list of primaries: HAProxy would accept it, and cut
-// the node off.
+// ErrNoPrimaries is the error for an empty list of primaries. HAProxy would accept the list, and the node would be cut
+// off.
 var ErrNoPrimaries = errors.New("no primaries to balance to")
 
-// HAProxy logs to stdout, as pods do. Level notice includes changes of servers' health, but not
-// each connection.
+// HAProxy logs to stdout. Level notice includes changes of the health of servers, but not each connection.
 //
 // Without a global maxconn, HAProxy 2.6 reserves memory for as many connections as it may open files: over
-// 8 GB if that is 2^30, as under containerd. With no strict-limits it also starts where it may open fewer
-// files than maxconn needs.
+// 8 GB if the limit is 2^30, as under containerd. With "no strict-limits" it also starts if it may open fewer files than
+// maxconn needs.
 //
-// HAProxy 2.9.1 used a whole core for zero-copy forwarding. Versions before 2.9 do not start with the
-// option, since they do not know it. Conditions (.if) need 2.4.
+// HAProxy 2.9.1 used a whole core for zero-copy forwarding, so the configuration disables it. Versions before 2.9 do not
+// know the option and would not start with it. The condition (.if) needs version 2.4.
 //
 // A watch may be silent for long, so idle connections stay open for a day.
 const general = `# Written by ekco generate-haproxy-config.
@@ -55,8 +54,8 @@ defaults
 frontend kubernetes-api
 `
 
-// answers are the HTTP statuses of an API server that is ready: 2xx, 401 or 403 if it refuses anonymous
-// requests (--anonymous-auth=false), and 429 if it is busy.
+// answers matches the HTTP statuses of a ready API server: 2xx, 401 or 403 if it refuses anonymous requests
+// (--anonymous-auth=false), and 429 if it is busy.
 var answers = regexp.MustCompile(`^(2..|401|403|429)$`)
 
 // backend is the name of the backend, without the hash of the configuration.
@@ -71,8 +70,9 @@ func Backend(config string) string {
 	return name
 }
 
-// renamed returns the configuration with another name of its backend if the present file has the same name and another
-// content: a person changed the file, and HAProxy may run with that. Its log would not show that it does.
+// renamed returns the configuration with another backend name if the present file has the same backend name but other
+// content: an administrator has changed the file. If HAProxy ran with that file, its log would look the same as with the
+// new configuration.
 func renamed(config, present string) string {
 	name := Backend(config)
 	second := strings.ReplaceAll(config, name, name+"-2")
@@ -82,17 +82,16 @@ func renamed(config, present string) string {
 	return config
 }
 
-// Layout identifies how this version of EKCO writes configurations.
+// Layout returns an identifier of the format in which this version of EKCO writes configurations.
 func Layout() string {
 	config, err := Config([]string{"192.0.2.1", "2001:db8::1", "primary.example.com"})
 	if err != nil {
-		panic(err) // these are fine
+		panic(err) // cannot happen: these primaries are valid
 	}
 	return strings.TrimPrefix(Backend(config), backend+"-")
 }
 
-// Config returns HAProxy's configuration for primaries, which are IP addresses or host names.
-// They keep their order.
+// Config returns HAProxy's configuration for primaries in the given order. A primary is an IP address or a host name.
 func Config(primaries []string) (string, error) {
 	if len(primaries) == 0 {
 		return "", ErrNoPrimaries
@@ -123,7 +122,7 @@ backend ` + backend + `
 	for i, s := range servers {
 		fmt.Fprintf(&out, "    server k8s-primary-%d %s:%d weight 1 verify none check check-ssl inter 1s fall 2 rise 3", i, s.host, APIPort)
 		if s.named {
-			// Otherwise HAProxy does not start if it cannot resolve a name.
+			// Without this, HAProxy would not start if it cannot resolve a name.
 			out.WriteString(" init-addr libc,none")
 		}
 		out.WriteString("\n")
@@ -132,8 +131,8 @@ backend ` + backend + `
 	return strings.ReplaceAll(out.String(), backend+"\n", fmt.Sprintf("%s-%x\n", backend, sum[:5])), nil
 }
 
-// listenOn returns the addresses to bind. It includes IPv6 only if a primary has an IPv6 address:
-// HAProxy does not start if it cannot bind, as when the kernel was booted without IPv6.
+// listenOn returns the addresses to bind. It includes IPv6 only if a primary has an IPv6 address. HAProxy does not start
+// if it cannot bind an address, for example if the kernel was booted without IPv6.
 func listenOn(servers []server) []string {
 	addresses := []string{fmt.Sprintf("0.0.0.0:%d", Port)}
 	for _, s := range servers {

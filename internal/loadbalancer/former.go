@@ -13,12 +13,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// formerFiles are the copies of the configuration and the manifest while a change is tried. Both are in the
-// directory of the configuration: in its manifest directory, the kubelet would run the copy as well.
+// formerFiles are the copies of the old configuration and manifest during a change. Both copies are in the directory of
+// the configuration, because the kubelet would run a copy in its manifest directory.
 type formerFiles []*durable.Former
 
-// formers returns the configuration and the manifest of a host, in this order; nil without a manifest, since there is
-// nothing to restore.
+// formers returns the configuration and the manifest of a host, in this order. It returns nil if there is no manifest,
+// because then there is nothing to restore.
 func (h Host) formers() (formerFiles, error) {
 	manifest, err := filepath.EvalSymlinks(h.ManifestPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,12 +30,12 @@ func (h Host) formers() (formerFiles, error) {
 	}, err
 }
 
-// Recover restores the files after an interrupted change, and makes the kubelet restart HAProxy with them. If HAProxy
-// works with the changed files, it keeps them: the former primaries may be gone.
+// Recover restores the old files after an interrupted change, and makes the kubelet restart HAProxy with them. If HAProxy
+// works with the changed files, Recover keeps the changed files, because the former primaries may be gone.
 func (h Host) Recover() error { return h.locked(h.recover) }
 
-// locked calls do while no other task changes the files of this host. The lock is a directory of its own: the files may
-// be missing, and package durable locks the directory of the files itself.
+// locked calls do while no other task changes the files of this host. It uses a separate directory as the lock, because
+// the files may be missing, and because package durable locks the directory of the files.
 func (h Host) locked(do func() error) error {
 	path := filepath.Join(filepath.Dir(h.ConfigPath()), ".ekco-lock")
 	if err := durable.MakeDirectory(path); err != nil {
@@ -62,13 +62,14 @@ func (h Host) recover() error {
 		return err
 	}
 	manifest, err := files[1].Recover()
-	if err != nil || manifest || !config { // for another manifest, the kubelet restarts HAProxy anyway
+	if err != nil || manifest || !config { // if the manifest changes, the kubelet restarts HAProxy anyway
 		return err
 	}
 	return triggerRestart(h.ManifestPath())
 }
 
-// works reports whether HAProxy works with the files of an interrupted change, and then removes their copies.
+// works reports whether HAProxy works with the files of an interrupted change. If so, it removes the copies of the old
+// files.
 func (h Host) works(files formerFiles) (bool, error) {
 	var since time.Time
 	for _, file := range files {
@@ -90,8 +91,8 @@ func (h Host) works(files formerFiles) (bool, error) {
 	return true, files.discard()
 }
 
-// keepFormer copies the files; see [Host.Recover]. Without [Host.Confirm] it does nothing. If only the configuration is
-// missing, the former manifest is restored with the new one.
+// keepFormer copies the files for [Host.Recover]. It does nothing if [Host.Confirm] is nil. If only the configuration was
+// missing, restoring keeps the new configuration with the old manifest.
 func (h Host) keepFormer() (formerFiles, error) {
 	if h.Confirm == nil {
 		return nil, nil
@@ -135,7 +136,7 @@ func (f formerFiles) restore(failed error) error {
 	return fmt.Errorf("%w; the former configuration and manifest were restored", failed)
 }
 
-// errCopiesKept says that the copies are still needed.
+// errCopiesKept means that the copies are still needed.
 var errCopiesKept = fmt.Errorf("copies of the former files end in %s in /etc/haproxy", durable.FormerSuffix)
 
 // discard removes the copies.

@@ -18,36 +18,36 @@ import (
 type Host struct {
 	// Etc is the path of the host's /etc.
 	Etc string
-	// TCPProbe asks for a manifest in version [TCPFileVersion].
+	// TCPProbe selects a manifest in version [TCPFileVersion].
 	TCPProbe bool
-	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is called before a
-	// new configuration is written; nil skips that.
+	// AnyServes returns an error unless an API server answers this host at one of the primaries. It is called before a new
+	// configuration is written. With nil, there is no such check.
 	AnyServes func(primaries []string) error
-	// Works returns an error unless HAProxy runs with this image and version, was started after that time, and an API
-	// server answers through it. Then [Host.Recover] keeps the files; nil never says so.
+	// Works returns an error unless HAProxy runs with this image and version, was started after since, and an API server
+	// answers through it. If Works returns no error, [Host.Recover] keeps the changed files. With nil, it never keeps them.
 	Works func(on journal.LoadBalancerOnNode, since time.Time) error
-	// Confirm returns an error unless HAProxy works with the changed files; the former files are then restored. If it
-	// is nil, a change is never undone.
+	// Confirm returns an error unless HAProxy works with the changed files. After an error, the old files are restored.
+	// With nil, a change is never undone.
 	Confirm func(context.Context, journal.LoadBalancerOnNode) error
 }
 
 // ConfigPath is the path of HAProxy's configuration.
 func (h Host) ConfigPath() string { return filepath.Join(h.Etc, "haproxy", "haproxy.cfg") }
 
-// ManifestPath is where the kubelet finds the manifest.
+// ManifestPath is the path at which the kubelet reads the manifest.
 func (h Host) ManifestPath() string {
 	return filepath.Join(h.Etc, "kubernetes", "manifests", "haproxy.yaml")
 }
 
-// WriteConfig writes HAProxy's configuration for the primaries if the host has another one, and
-// returns which manifest the host has. It overwrites the file in place, since the container mounts
-// that file. HAProxy must then be told to reload. If [Host.Confirm] fails, it restores the former configuration.
+// WriteConfig writes HAProxy's configuration for the primaries if the host has another configuration. It returns the
+// image and version of the host's manifest. It overwrites the file in place, because the container mounts the file. The
+// caller must then reload HAProxy. If [Host.Confirm] fails, WriteConfig restores the old configuration.
 func (h Host) WriteConfig(ctx context.Context, primaries []string) (journal.LoadBalancerOnNode, error) {
 	return h.try(ctx, func() (journal.LoadBalancerOnNode, error) { return h.config(primaries) })
 }
 
-// Write does what [Host.WriteConfig] does, and then writes HAProxy's manifest with the image if the host has another
-// one: the kubelet needs the configuration to run it.
+// Write calls [Host.WriteConfig], because HAProxy needs the configuration, and then writes HAProxy's manifest with the
+// image if the host has another manifest.
 func (h Host) Write(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
 	if err := CheckImage(image); err != nil {
 		return journal.LoadBalancerOnNode{}, err
@@ -61,8 +61,8 @@ func (h Host) Write(ctx context.Context, primaries []string, image string) (jour
 	})
 }
 
-// Provide does what [Host.WriteConfig] does, and writes a manifest if the host has none. It keeps an
-// existing manifest, whatever its image: another one would restart HAProxy.
+// Provide calls [Host.WriteConfig], and writes a manifest if the host has none. It keeps an existing manifest, even with
+// another image, because a new manifest would restart HAProxy.
 func (h Host) Provide(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
 	if err := CheckImage(image); err != nil {
 		return journal.LoadBalancerOnNode{}, err
@@ -76,8 +76,8 @@ func (h Host) Provide(ctx context.Context, primaries []string, image string) (jo
 	})
 }
 
-// try makes a change. If the change fails halfway or [Host.Confirm] does, it restores the files: a node whose HAProxy
-// does not work cannot be repaired through the API.
+// try makes a change. If the change or [Host.Confirm] fails, it restores the old files, because a node without a working
+// HAProxy cannot be repaired through the API.
 func (h Host) try(ctx context.Context, change func() (journal.LoadBalancerOnNode, error)) (on journal.LoadBalancerOnNode, err error) {
 	err = h.locked(func() (err error) {
 		on, err = h.tryLocked(ctx, change)
@@ -103,7 +103,7 @@ func (h Host) tryLocked(ctx context.Context, change func() (journal.LoadBalancer
 		if err != nil {
 			err = former.restore(err)
 		}
-		if err != nil && tried && !on.Manifest { // for another manifest, the kubelet restarts HAProxy anyway
+		if err != nil && tried && !on.Manifest { // if the manifest changes, the kubelet restarts HAProxy anyway
 			if failed := triggerRestart(h.ManifestPath()); failed != nil {
 				err = fmt.Errorf("%w; %w; %w", err, failed, errCopiesKept)
 			}
@@ -146,7 +146,7 @@ func (h Host) writeManifest(on journal.LoadBalancerOnNode, image string) (journa
 	return on, err
 }
 
-// maxConfig is the maximum size of a configuration. A thousand primaries take some 100 KB.
+// maxConfig is the maximum size of a configuration in bytes. A thousand primaries need about 100 KB.
 const maxConfig = 1 << 20
 
 func (h Host) writeConfig(config []byte, primaries []string) (written bool, err error) {
@@ -169,8 +169,8 @@ func (h Host) writeConfig(config []byte, primaries []string) (written bool, err 
 	return err == nil, err
 }
 
-// openDirectory makes the directory readable for HAProxy, which is not root: an installer may have
-// created it with umask 027.
+// openDirectory makes the directory readable for HAProxy, which does not run as root. An installer may have created the
+// directory with umask 027.
 func (h Host) openDirectory() error {
 	directory := filepath.Dir(h.ConfigPath())
 	if err := durable.MakeDirectory(directory); err != nil {
@@ -186,7 +186,7 @@ func (h Host) openDirectory() error {
 	return os.Chmod(directory, info.Mode().Perm()|0o755)
 }
 
-// readable reports whether a file has at least these rights.
+// readable reports whether a file has at least the permissions in mode.
 func readable(path string, mode fs.FileMode) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().Perm()&mode == mode

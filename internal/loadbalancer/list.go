@@ -15,7 +15,7 @@ import (
 // listKey is both the name of the ConfigMap and its key.
 const listKey = "update-internallb"
 
-// ErrOtherList says that the ConfigMap is not the one to write.
+// ErrOtherList means that the ConfigMap has another UID than expected.
 var ErrOtherList = errors.New("the ConfigMap was created, replaced or deleted by another program")
 
 // List is the ConfigMap that lists the nodes once their load balancers are up to date.
@@ -29,10 +29,10 @@ func NewList(objects kube.Objects, namespace string) *List {
 	return &List{objects, kube.Ref{Version: "v1", Resource: "configmaps", Namespace: namespace, Name: listKey}}
 }
 
-// Subject returns its name in the journal.
+// Subject returns the name of the ConfigMap in the journal.
 func (l *List) Subject() journal.Subject { return journal.LoadBalancerList(l.ref.Namespace) }
 
-// Read returns the facts of the ConfigMap. They are empty if there is none.
+// Read returns the facts of the ConfigMap, or empty facts if there is no ConfigMap.
 func (l *List) Read(ctx context.Context) (journal.LoadBalancerListFacts, error) {
 	object, err := kube.Get[corev1.ConfigMap](ctx, l.objects, l.ref)
 	if errors.Is(err, kube.ErrNotFound) {
@@ -45,9 +45,9 @@ func factsOf(object *corev1.ConfigMap) journal.LoadBalancerListFacts {
 	return journal.LoadBalancerListFacts{UID: string(object.UID), Sum: journal.SumOfLoadBalancers(object.Data[listKey])}
 }
 
-// Write sets the list in the ConfigMap of that UID, and keeps its other data. Without a UID it
-// creates the ConfigMap. It returns [ErrOtherList] if the ConfigMap is another one or gone: to
-// delete it requests a rewrite of all load balancers, which comes first.
+// Write sets the list in the ConfigMap with the wanted UID, and keeps its other data. Without a UID it creates the
+// ConfigMap. It returns [ErrOtherList] if the ConfigMap has another UID or is gone: deleting the ConfigMap is a request to
+// rewrite all load balancers, which EKCO must do first.
 func (l *List) Write(ctx context.Context, wanted journal.LoadBalancerListInput) (journal.LoadBalancerListFacts, error) {
 	if wanted.UID == "" {
 		return l.create(ctx, wanted.List)

@@ -22,28 +22,28 @@ const (
 	Label = "app"
 	// App is the value of [Label].
 	App = "kurl-haproxy"
-	// FileVersionAnnotation has the file version of the manifest. A manifest without it has version 0.
+	// FileVersionAnnotation is the annotation with the file version of the manifest. Without it, the version is 0.
 	FileVersionAnnotation = "kurl.sh/haproxy-fileversion"
-	// FileVersion is raised when the manifest changes in more than its image: each node then
-	// restarts HAProxy once.
+	// FileVersion must be raised when anything in the manifest except the image changes. Then each node restarts HAProxy
+	// once.
 	FileVersion = "0"
-	// TCPFileVersion is the version of a manifest whose liveness probe only opens a connection. It is for
-	// API servers that refuse anonymous requests (--anonymous-auth=false): their answer 401 would fail the
-	// usual probe, and the kubelet would restart HAProxy every 80 s.
+	// TCPFileVersion is the version of a manifest with a liveness probe that only opens a connection. It is for API
+	// servers that refuse anonymous requests (--anonymous-auth=false). With the usual probe, their answer 401 would make
+	// the kubelet restart HAProxy every 80 s.
 	TCPFileVersion = FileVersion + "-tcp"
 )
 
 const (
-	// fileMode is the mode of the files: HAProxy, which is not root, must read them.
+	// fileMode is the mode of the files: HAProxy, which does not run as root, must be able to read them.
 	fileMode = 0o644
-	// maxManifest is the maximum size of a manifest; those of static pods have some kilobytes.
+	// maxManifest is the maximum size of a manifest in bytes. Manifests of static pods have some kilobytes.
 	maxManifest = 1 << 20
 )
 
-// reference is what the reference to an image is made of.
+// reference matches the characters that a reference to an image can have.
 var reference = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
 
-// CheckImage returns an error unless name can be an image.
+// CheckImage returns an error unless name can be a reference to an image.
 func CheckImage(name string) error {
 	if !reference.MatchString(name) {
 		return fmt.Errorf("image %q is not valid: want such as haproxy:lts-alpine", name)
@@ -100,9 +100,9 @@ spec:
 `, PodName, Label, App, FileVersionAnnotation, m.version, m.image, probes[m.version]), nil
 }
 
-// WriteManifest writes the manifest of the static pod with this image, and reports whether it did.
-// It keeps a manifest that already has the image and the file version: no other difference is worth
-// a restart of HAProxy. A manifest in version [TCPFileVersion] keeps that version.
+// WriteManifest writes the manifest of the static pod with the image, and reports whether it has written the file. It
+// keeps a manifest that already has the image and the file version, because other differences are no reason to restart
+// HAProxy. A manifest in version [TCPFileVersion] keeps that version.
 func WriteManifest(path, image string) (written bool, err error) {
 	_, written, err = writeManifest(path, manifest{FileVersion, image})
 	return written, err
@@ -136,11 +136,12 @@ func writeManifest(path string, want manifest) (has manifest, written bool, err 
 	return want, true, nil
 }
 
-// restartedAnnotation has the time at which HAProxy was restarted for a former configuration.
+// restartedAnnotation is the annotation with the time at which HAProxy was restarted after its old configuration was
+// restored.
 const restartedAnnotation = "ekco.kurl.sh/restarted"
 
-// triggerRestart changes the manifest so that the kubelet restarts HAProxy. It changes an annotation alone: a liveness probe
-// that only opens a connection does not notice that HAProxy reaches no API server.
+// triggerRestart changes only an annotation of the manifest, so that the kubelet restarts HAProxy. The liveness probe alone
+// may not restart it: a probe that only opens a connection does not notice that HAProxy reaches no API server.
 func triggerRestart(path string) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -170,8 +171,7 @@ func triggerRestart(path string) error {
 // manifest has the fields that decide whether a manifest is written again.
 type manifest struct{ version, image string }
 
-// readManifest reads the present manifest. A missing or empty file is no error: nothing is lost
-// when it is written.
+// readManifest reads the present manifest. A missing or empty file is no error, because writing it destroys nothing.
 func readManifest(path string) (manifest, error) {
 	content, err := durable.Read(path, maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
@@ -187,7 +187,7 @@ func readManifest(path string) (manifest, error) {
 	return m, nil
 }
 
-// advice says what to do about a file that cannot be read or written.
+// advice returns a text with advice about a file that cannot be read or written.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, os.ErrPermission):
@@ -198,8 +198,7 @@ func advice(err error) string {
 	return ""
 }
 
-// parseManifest parses a manifest. The manifest of another pod is an error: it may be an API
-// server's only one.
+// parseManifest parses a manifest. It returns an error for the manifest of another pod, which EKCO must not overwrite.
 func parseManifest(content []byte) (manifest, error) {
 	var pod *corev1.Pod
 	if err := yaml.Unmarshal(content, &pod); err != nil {

@@ -10,31 +10,32 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Namespace is where HAProxy's pods are.
+// Namespace is the namespace of HAProxy's pods.
 const Namespace = "kube-system"
 
-// Running queries and reloads the HAProxies that run.
+// Running queries and reloads the running HAProxies.
 type Running interface {
 	// Pods returns the pods of all nodes, by the names of their nodes.
 	Pods(ctx context.Context) (map[string]Pod, error)
 	// Pod returns the pod of a node; its error wraps kube.ErrNotFound if there is none.
 	Pod(ctx context.Context, node string) (Pod, error)
-	// Log returns the end of what the pod's container has logged since its start.
+	// Log returns the last part of the log of the pod's container since its start.
 	Log(ctx context.Context, pod Pod) (string, error)
 	// Reload makes HAProxy read its configuration again, without cutting a connection.
 	Reload(ctx context.Context, pod Pod) error
-	// Serves returns the DNS names in the certificate of the API server at an address, and an error unless that
+	// Serves returns the DNS names in the certificate of the API server at an address. It returns an error unless the
 	// server is ready.
 	Serves(ctx context.Context, address string) (names []string, err error)
-	// Refuses reports whether the API server at an address refuses anonymous requests; false if it does not answer.
+	// Refuses reports whether the API server at an address refuses anonymous requests. It returns false if the server does
+	// not answer.
 	Refuses(ctx context.Context, address string) bool
-	// Reach returns the HTTP status of an API server's answer to an anonymous request through the HAProxy on
-	// a host, and an error unless the status is that of a server that is ready.
+	// Reach sends an anonymous request to an API server through the HAProxy on a host, and returns the HTTP status. It
+	// returns an error unless that status shows that the server is ready.
 	Reach(ctx context.Context, address string) (status int, err error)
 }
 
-// Identify reports whether an API server with these names in its certificate is that of a node: kubeadm puts
-// the name of the node in. known is false if the certificate has the name of no node.
+// Identify reports whether an API server runs on a node. names are the names in the server's certificate: kubeadm includes
+// the name of the node. known is false if names has no name of a node.
 func Identify(names []string, node string, isNode func(name string) bool) (is, known bool) {
 	return slices.Contains(names, node), slices.ContainsFunc(names, isNode)
 }
@@ -42,9 +43,9 @@ func Identify(names []string, node string, isNode func(name string) bool) (is, k
 // Pod is the pod of HAProxy on a node.
 type Pod struct {
 	Name string
-	// Image and Version are those of its manifest.
+	// Image and Version come from the pod's manifest.
 	Image, Version string
-	// Runs is set if its container runs, since Started.
+	// Runs is set if the pod's container runs. Then Started is the start time.
 	Runs    bool
 	Started time.Time
 }
@@ -60,12 +61,12 @@ func (p Pod) Lacks(on journal.LoadBalancerOnNode) string {
 	return ""
 }
 
-// aboutServer matches what HAProxy logs about a server: its first check after a start or a reload,
-// and each change of its health.
+// aboutServer matches HAProxy's log lines about the health of a server: the first check after a start or a reload, and each
+// change.
 var aboutServer = regexp.MustCompile(`\b[Ss]erver ([^\s/]+)/`)
 
-// Has reports whether a log says that HAProxy runs with the configuration of this backend: the last
-// line about a server names it.
+// Has reports whether HAProxy runs with the configuration of the backend: then the last log line about a server names the
+// backend.
 func Has(log, backend string) bool {
 	all := aboutServer.FindAllStringSubmatch(log, -1)
 	return len(all) > 0 && all[len(all)-1][1] == backend

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// maxName is how long the name of a host may be.
+// maxName is the maximum length of a host name.
 const maxName = 253
 
 var (
 	// label matches the text between two dots of a host name.
 	label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
-	// number matches what the C library takes for part of an IPv4 address, also of a short one.
+	// number matches a text that the C library reads as a part of an IPv4 address.
 	number = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`)
 )
 
 // server is a primary in HAProxy's configuration.
 type server struct {
-	// host is the part before the colon and the port.
+	// host is the host in the configuration, without the port.
 	host  string
 	named bool
 	six   bool
@@ -31,8 +31,8 @@ func CheckPrimary(primary string) error {
 	return err
 }
 
-// parseServer parses an address or a name. Nothing else may get into the configuration: a space or
-// a line break would inject settings.
+// parseServer parses an address or a name. It refuses all other text, because a space or a line break would inject
+// settings into the configuration.
 func parseServer(primary string) (server, error) {
 	if isName(primary) {
 		return server{host: primary, named: true}, nil

@@ -7,10 +7,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// BypassOfHost is the name by which [API].Bypasses reports a port of the node that reaches the pod.
+// BypassOfHost is the name that [API].Bypasses returns if clients can reach the pod at a port of its node.
 const BypassOfHost = "hostPort or hostNetwork of Deployment minio"
 
-// Bypasses implements [API]. Only Services of the same namespace can select its pods.
+// Bypasses implements [API]. It reads only one namespace, because a Service selects pods of its own namespace.
 func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 	single, err := c.Single(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 		return nil, err
 	}
 	for _, other := range services {
-		if other.Name != singleName && slices.ContainsFunc(single.Own(), other.selects) {
+		if other.Name != singleName && slices.ContainsFunc(single.Own(), other.matches) {
 			names = append(names, other.Name)
 		}
 	}
@@ -32,9 +32,9 @@ func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// selects reports whether the Service selects the pod. Without a selector a Service forwards to
-// Endpoints that others maintain.
-func (s service) selects(pod SinglePod) bool {
+// matches reports whether the Service selects the pod. A Service without a selector selects no pods: it forwards to
+// Endpoints that another client maintains.
+func (s service) matches(pod SinglePod) bool {
 	for label, value := range s.Spec.Selector {
 		if pod.labels[label] != value {
 			return false

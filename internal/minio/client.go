@@ -13,88 +13,84 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// API is what EKCO asks of MinIO. Errors are those of package kube.
+// API reads and changes MinIO. Its errors are errors of package kube.
 type API interface {
-	// Read reads the current objects. It returns kube.ErrNotFound if there is no StatefulSet, or if
-	// its annotation with the wanted replicas is missing.
+	// Read reads the current objects. It returns kube.ErrNotFound if there is no StatefulSet, or if the
+	// StatefulSet has no annotation with the wanted replicas.
 	Read(ctx context.Context) (journal.MinioFacts, error)
-	// Scale sets the replicas of the StatefulSet with that UID, and returns the facts after it.
+	// Scale sets the replicas of the StatefulSet with that UID, and returns the new facts.
 	Scale(ctx context.Context, uid string, replicas int) (journal.MinioFacts, error)
-	// Unready says what is missing until all replicas are ready and MinIO is healthy, or returns
-	// "".
+	// Unready returns the reason why a replica is not ready or MinIO is not healthy, or "".
 	Unready(ctx context.Context) (journal.MinioFacts, string, error)
-	// UnreadyReplica does the same for one replica; of the others a quorum is enough.
+	// UnreadyReplica returns the reason why one replica is not ready or MinIO is not healthy, or "".
 	UnreadyReplica(ctx context.Context, name string) (journal.MinioFacts, string, error)
-	// Point makes a Service that EKCO has disabled select that MinIO. A Service that already
-	// selects it stays as it is. It returns kube.ErrConflict if the Service selects anything else.
+	// Point makes the disabled Service select that MinIO. It changes nothing if the Service already selects it. It
+	// returns kube.ErrConflict if the Service selects anything else.
 	Point(ctx context.Context, to journal.MinioService) error
-	// Leads reads what the Service selects, and its resource version.
+	// Leads returns the MinIO that the Service selects, and the Service's resource version.
 	Leads(ctx context.Context) (to journal.MinioService, version string, err error)
-	// Selector is Leads with a text that stays the same until a client sets the selector, even if
-	// something else of the Service changes. It is empty if the API server does not report who
-	// changed what.
+	// Selector is Leads, and also returns set, which identifies the last change of the selector. Other changes of the
+	// Service do not change set. It is empty if the API server does not report managed fields.
 	Selector(ctx context.Context) (to journal.MinioService, version, set string, err error)
-	// Ours reports whether the Service has that resource version, and EKCO was the last to set its
-	// selector. It is false if the API server does not report who set it.
+	// Ours reports whether the Service has that resource version, and EKCO was the last client that set its
+	// selector. It returns false if the API server does not report managed fields.
 	Ours(ctx context.Context, version string) (bool, error)
-	// Healthy returns nil if one of the replicas says that MinIO is healthy.
+	// Healthy returns nil if at least one replica reports that MinIO is healthy.
 	Healthy(ctx context.Context) error
-	// Observe is Read with the health that the replicas report.
+	// Observe is Read, and also asks the replicas for the health of MinIO.
 	Observe(ctx context.Context) (journal.MinioFacts, error)
-	// Running returns the replicas that run and have an address, in order.
+	// Running returns the replicas that run and have an address, ordered by number.
 	Running(ctx context.Context) ([]Running, error)
 	// Ask asks all running replicas at the same time.
 	Ask(ctx context.Context, question Question) []Said
-	// Nested returns some of the objects below other objects on the drives of a pod, of either
-	// MinIO.
+	// Nested searches the drives of a pod of either MinIO, and returns examples of objects below other objects.
 	Nested(ctx context.Context, pod string) ([]Nested, error)
-	// Claim returns the claim of a replica's pod, and whether there is one.
+	// Claim returns the claim of a replica's pod, and reports whether the claim exists.
 	Claim(ctx context.Context, pod string) (Claim, bool, error)
-	// DeleteClaim and DeletePod delete the object with that UID. A claim remains while a pod uses
-	// it, and a pod until it has terminated.
+	// DeleteClaim and DeletePod delete the object with that UID. A claim remains while a pod uses it. A pod remains
+	// until it has terminated.
 	DeleteClaim(ctx context.Context, pod, uid string) error
 	DeletePod(ctx context.Context, pod, uid string) error
 
-	// Deployment returns the UID of the Deployment of standalone MinIO, "" if there is none. It
-	// reads nothing else.
+	// Deployment returns the UID of the Deployment of standalone MinIO, or "". It reads only the Deployment.
 	Deployment(ctx context.Context) (uid string, err error)
 	// Single reads the current state of standalone MinIO.
 	Single(ctx context.Context) (Single, error)
-	// SinglePod reads the pod with that name and UID, and nothing else. There is none if it is
-	// gone, or if another pod has its name. It does not say to which Deployment the pod belongs.
+	// SinglePod reads only the pod with that name and UID. The pod does not exist if another pod has its name now.
+	// SinglePod does not set the field Deployment of the result.
 	SinglePod(ctx context.Context, name, uid string) (pod SinglePod, exists bool, err error)
-	// Successor says why no other pod could replace this one of standalone MinIO. Its Cause is
-	// empty if EKCO knows no obstacle.
+	// Successor returns the reason why no other pod could replace this pod of standalone MinIO. The Cause of the
+	// result is empty if EKCO knows no obstacle.
 	Successor(ctx context.Context, of SinglePod) (NoSuccessor, error)
-	// Bypasses returns the names of the Services other than minio that select pods of standalone
-	// MinIO, and [BypassOfHost] if a port of the node reaches them: a switch of Service minio does
-	// not redirect their clients.
+	// Bypasses returns the ways to pods of standalone MinIO that Service minio does not control: the names of other
+	// Services that select these pods, and [BypassOfHost]. A switch of Service minio does not redirect clients that use
+	// them.
 	Bypasses(ctx context.Context) ([]string, error)
 	// Targets returns the addresses of the running replicas, healthy ones first, or an error if
 	// none is healthy.
 	Targets(ctx context.Context) ([]string, error)
-	// Credentials reads the credentials of both MinIOs. Keep them in memory only.
+	// Credentials reads the credentials of both MinIOs. Do not store or log them.
 	Credentials(ctx context.Context) (Credentials, error)
-	// Disable makes a Service with that resource version, which selects standalone MinIO, select no
-	// pods. It returns the resource version after it. If the Service has changed, it changes
-	// nothing and returns kube.ErrConflict.
+	// Disable makes the Service, which selects standalone MinIO, select no pods. It returns the Service's new resource
+	// version. If the Service does not have the given version any more, Disable returns kube.ErrConflict and changes
+	// nothing.
 	Disable(ctx context.Context, version string) (disabled string, err error)
-	// Switch points a disabled Service with that resource version to the highly available MinIO.
-	// Result and errors are those of Disable.
+	// Switch makes the disabled Service select the highly available MinIO. Its argument, result and errors are
+	// like those of Disable.
 	Switch(ctx context.Context, version string) (switched string, err error)
-	// EndSinglePod asks the pod with that UID to end within the grace period.
+	// EndSinglePod deletes the pod with that UID with the grace period.
 	EndSinglePod(ctx context.Context, pod, uid string, grace time.Duration) error
-	// SingleClaim returns the claim of standalone MinIO, and whether there is one.
+	// SingleClaim returns the claim of standalone MinIO, and reports whether the claim exists.
 	SingleClaim(ctx context.Context) (Claim, bool, error)
 	// DeleteDeployment and DeleteSingleClaim delete the object with that UID.
 	DeleteDeployment(ctx context.Context, uid string) error
 	DeleteSingleClaim(ctx context.Context, uid string) error
 }
 
-// Claim is the claim of a pod of MinIO.
+// Claim is the PersistentVolumeClaim of a pod of MinIO.
 type Claim struct {
 	UID string
-	// Ends is set once the claim was deleted: it remains only while a pod uses it.
+	// Ends is set if the claim was deleted and only remains because a pod uses it.
 	Ends bool
 }
 
@@ -118,7 +114,7 @@ func (c *Client) Read(ctx context.Context) (journal.MinioFacts, error) {
 	return seen.facts, err
 }
 
-// snapshot is what EKCO reads at once, including what changes too often to be a fact.
+// snapshot is the facts, with the StatefulSet's status and the pods, which change too often to be facts.
 type snapshot struct {
 	facts  journal.MinioFacts
 	status appsv1.StatefulSetStatus
@@ -175,7 +171,7 @@ func (c *Client) scale(ctx context.Context, uid string, replicas int) error {
 	case now.replicas() == replicas:
 		return nil
 	}
-	// It fails if the StatefulSet has changed since it was read.
+	// The update fails if the StatefulSet has changed since it was read.
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale",
 		"metadata": metav1.ObjectMeta{Name: App, Namespace: c.namespace, UID: now.UID, ResourceVersion: now.ResourceVersion},

@@ -14,16 +14,15 @@ import (
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// Port is where each replica serves, and reports its health.
+// Port is the port of each replica for clients and for health checks.
 const Port = "9000"
 
-// Servers asks single servers for their health and that of their cluster, and runs programs in
-// their pods.
+// Servers asks a server for its health or the health of its cluster, and runs programs in the pods of servers.
 type Servers interface {
 	// Exec runs a program in a container of a server's pod, as [podexec.Client.Exec] does.
 	Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
-	// Health asks the server at that address: a host, and a port unless it is [Port]. An error
-	// means that there was no valid answer.
+	// Health asks the server at an address. The address is a host, or a host and a port if the port is not [Port].
+	// Health returns an error if there was no valid answer.
 	Health(ctx context.Context, address string, question Question) (Answer, error)
 }
 
@@ -34,26 +33,26 @@ type Question string
 const (
 	// Now asks whether enough drives work to write.
 	Now Question = "/minio/health/cluster"
-	// WithoutYou asks whether there would still be enough without the server that is asked.
+	// WithoutYou asks whether enough drives would work to write without the queried server.
 	WithoutYou Question = "/minio/health/cluster?maintenance=true"
 )
 
-// Answer is the answer of a server.
+// Answer is the answer of a server to a [Question].
 type Answer struct {
 	Yes bool
 	// Code is the HTTP status.
 	Code int
-	// Healing is how many drives of other servers are being restored. A server reports it only when
-	// it is asked [WithoutYou], and then the answer is no.
+	// Healing is the number of drives of other servers that are being restored. A server reports the number only in
+	// an answer to [WithoutYou]. Then the answer is always no.
 	Healing int
-	// Quorum is how many drives a write needs, 0 if the server does not report it.
+	// Quorum is the number of drives that a write needs. It is 0 if the server does not report it.
 	Quorum int
 }
 
-// healthTimeout limits a question: MinIO itself stops asking its peers after 10 s.
+// healthTimeout limits the time of a question. MinIO itself waits up to 10 s for its peers.
 const healthTimeout = 5 * time.Second
 
-// HTTP implements the Health of [Servers] in a real cluster.
+// HTTP implements [Servers.Health] in a real cluster.
 type HTTP struct {
 	client *http.Client
 }
@@ -67,7 +66,7 @@ func NewHTTP() HTTP {
 	}}
 }
 
-// maxBody is how many bytes of an answer are read; only its headers matter.
+// maxBody limits the bytes that are read of an answer. EKCO uses only the headers.
 const maxBody = 64 << 10
 
 // Health implements [Servers].
@@ -106,12 +105,12 @@ func (c *Client) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.cluster(ctx, seen.pods)
+	return c.checkHealth(ctx, seen.pods)
 }
 
-// cluster returns nil if one of the replicas reports that MinIO is healthy, otherwise what each
-// running replica answered.
-func (c *Client) cluster(ctx context.Context, pods []pod) error {
+// checkHealth returns nil if at least one replica reports that MinIO is healthy. Otherwise the error has the answers of
+// all running replicas.
+func (c *Client) checkHealth(ctx context.Context, pods []pod) error {
 	said := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		if !pod.runs() {
@@ -133,7 +132,7 @@ func (c *Client) cluster(ctx context.Context, pods []pod) error {
 	return fmt.Errorf("MinIO is not healthy: %s", strings.Join(said, "; "))
 }
 
-// String describes an answer to [Now].
+// String returns a message about an answer to [Now].
 func (a Answer) String() string {
 	switch {
 	case a.Yes:

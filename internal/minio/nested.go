@@ -13,18 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// Nested is an object whose key continues the key of another object, as report/2026.csv continues
-// report. MinIO stores both, and lists, copies and restores only the other one.
+// Nested is an object whose key continues the key of another object, Above: report/2026.csv continues report. MinIO
+// stores both objects, but it lists, copies and restores only Above.
 type Nested struct{ Bucket, Key, Above string }
 
-// walk runs in the shell of a server's own container, so nothing has to be installed or mounted.
-// MinIO's own inspect-data would also send all that it finds, and does not report a drive that it left
-// out: while one client wrote and deleted, it left out three of six.
+// searchScript is a script that runs in the shell of a server's own container, so it needs no installation or mount. MinIO's
+// inspect-data is no alternative: it sends all data that it finds, and does not report a drive that it left out. In a
+// test with a busy client it left out three of six drives.
 //
 //go:embed nested.sh
-var walk string
+var searchScript string
 
-// drivesOf returns the container that mounts the drives, and their paths in it.
+// drivesOf returns the container that mounts the drives, and the paths of the mounts.
 func drivesOf(pod corev1.PodSpec) (container string, paths []string) {
 	for _, volume := range pod.Volumes {
 		for _, one := range pod.Containers {
@@ -50,18 +50,18 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 		return nil, fmt.Errorf("search the drive of pod %s for objects below others: the pod mounts no claim", pod)
 	}
 	in := podexec.Pod{Namespace: c.namespace, Name: pod, Container: container}
-	stdout, stderr, code, err := c.servers.Exec(kube.ReadsOnly(ctx), in, append([]string{"sh", "-c", walk, "walk"}, paths...))
+	stdout, stderr, code, err := c.servers.Exec(kube.ReadsOnly(ctx), in, append([]string{"sh", "-c", searchScript, "walk"}, paths...))
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit code %d: %s", code, bytes.TrimSpace(stderr))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("search the drive of pod %s for objects below others, with its shell: %w", pod, err)
 	}
-	return nestedIn(string(stdout)), nil
+	return parseNested(string(stdout)), nil
 }
 
-// nestedIn parses the output of walk.
-func nestedIn(printed string) (found []Nested) {
+// parseNested parses the output of walk.
+func parseNested(printed string) (found []Nested) {
 	parts := strings.Split(printed, "\x00")
 	for i := 1; i < len(parts); i += 2 {
 		bucket, above, isObject := strings.Cut(parts[i-1], "/")

@@ -13,66 +13,65 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Pass makes MinIO scan all data: it checks whether each drive has its part of each item, and
-// restores what is missing. Only that verifies it: a server that has filled a new drive reports
-// success even if it could not list the buckets or their objects, and it restores no more then.
+// Pass makes MinIO scan all data: MinIO checks whether each drive has its part of each item, and restores missing
+// parts. Only a scan verifies a new drive: a server that fills a new drive reports success even if it could not list
+// the buckets or their objects, and then restores nothing more.
 //
-// The list of a scan is cut short in the same way if drives do not answer for a moment, and MinIO
-// does not report that. So another server then lists all objects, and every one of them must have
-// been scanned.
+// A scan can also be incomplete: if drives do not answer for a moment, the scan misses objects, and MinIO does not
+// report it. So after the scan another server lists all objects, and Pass checks that each of them was scanned.
 type Pass struct {
-	// At is the server that scans, By is another server of the same store, which lists.
+	// At is the server that scans. By is another server of the same store, which lists the objects.
 	At, By Healer
-	// Drives is how many drives there must be at least.
+	// Drives is the minimum number of drives.
 	Drives int
-	// Began is called with the token of the scan right after it has started. After a crash, [Drain]
-	// needs that token. An error ends the scan.
+	// Began is called with the token of the scan right after the start. [Drain] needs the token after a crash. If
+	// Began returns an error, Run ends.
 	Began func(token string) error
-	// Progress is called about once a second. An error ends the scan.
+	// Progress is called about once a second. If it returns an error, Run ends.
 	Progress func(Passed) error
 }
 
 // Passed is the progress of a scan. It has counts only.
 type Passed struct {
-	// Items counts what was scanned: versions of objects, buckets, and MinIO's own data. Repaired
-	// counts those of which a drive had no part at first.
+	// Items counts the scanned items: versions of objects, buckets, and MinIO's own data. Repaired counts the
+	// items of which a drive had no part before the scan and has one now.
 	Items, Repaired int
-	// Lacking counts items of which a drive still has no part, Unseen objects that another server
-	// lists and that were not scanned.
+	// Lacking counts items of which a drive still has no part. Unseen counts objects that another server lists but
+	// that were not scanned.
 	Lacking, Unseen int
 }
 
 const (
-	// askEvery is how often EKCO asks for the progress. The server pauses when it has 1000 items
-	// that nobody has asked for.
-	askEvery = time.Second
-	// askFor is how long a server may leave that unanswered.
-	askFor = 2 * time.Minute
-	// confirmTime is how long after its end the server must still know the scan. A scan that was
-	// stopped also reports its end, but the server forgets it within about a second.
-	confirmTime = 5 * time.Second
-	// writtenBefore is the age that an object must have at the start for the scan to have to find
-	// it: clocks of servers may differ.
-	writtenBefore = 30 * time.Second
+	// askInterval is the interval of the questions about the progress. The server pauses when it has 1000 items that no
+	// client has collected.
+	askInterval = time.Second
+	// answerTimeout is the time without an answer after which Run fails.
+	answerTimeout = 2 * time.Minute
+	// confirmDelay is the time after the end of a scan at which the server must still know the scan. If another client
+	// stops a scan, the server also reports the end, but forgets the scan within about a second.
+	confirmDelay = 5 * time.Second
+	// minObjectAge is the minimum age of an object at the start of the scan: the scan must find older objects. It
+	// allows for differences between the clocks of servers.
+	minObjectAge = 30 * time.Second
 )
 
 // pass is a [Pass] in progress.
 type pass struct {
 	Pass
 	begun  s3.HealBegun
-	seen   *seen
+	seen   *itemSet
 	passed Passed
 	drives int
-	// last is the index of the last item. With mayMissItems set, items after it may have been lost.
+	// last is the index of the last collected item. mayMissItems is set if items after it may have been lost.
 	last         int64
 	mayMissItems bool
-	lacks        lacks
+	missing      missingParts
 }
 
-// Run scans and returns the progress. An error has a method Key that names its cause. Without an
-// error everything was scanned, and every drive has its parts.
+// Run scans all data and returns the progress. If it returns no error, every item was scanned and every drive has
+// its parts. An error has a method Key that names its cause.
 func (p Pass) Run(ctx context.Context) (Passed, error) {
-	one := &pass{Pass: p, seen: newSeen(), lacks: lacks{of: map[string]int{}}}
+	one := &pass{Pass: p, seen: newSeen(), missing: missingParts{countByDrive: map[string]int{}}}
 	err := one.run(ctx)
 	return one.passed, err
 }
@@ -100,7 +99,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 	if err := p.checkListed(ctx, buckets); err != nil {
 		return err
 	}
-	return p.lacks.err(p.passed)
+	return p.missing.toError(p.passed)
 }
 
 // checkDrives returns an error unless all drives work.
@@ -120,7 +119,7 @@ func (p *pass) checkDrives(ctx context.Context) error {
 	return nil
 }
 
-// follow collects what the server has scanned until it reports the end.
+// follow collects the scanned items until the server reports the end.
 func (p *pass) follow(ctx context.Context) error {
 	for {
 		news, err := p.ask(ctx)
@@ -132,7 +131,7 @@ func (p *pass) follow(ctx context.Context) error {
 				return errAnswerLost
 			}
 			p.last = item.Index
-			p.count(item)
+			p.countItem(item)
 		}
 		switch {
 		case news.Failed != "":
@@ -143,7 +142,7 @@ func (p *pass) follow(ctx context.Context) error {
 		if err := p.Progress(p.passed); err != nil || news.Ended {
 			return err
 		}
-		if err := pause(ctx, askEvery); err != nil {
+		if err := pause(ctx, askInterval); err != nil {
 			return err
 		}
 	}
@@ -151,24 +150,23 @@ func (p *pass) follow(ctx context.Context) error {
 
 var errAnswerLost = &UnprovenError{"lost", "an answer was lost in which MinIO reported what it had checked"}
 
-// ask asks until there is an answer. If a question or its answer is lost, items may be lost with
-// it.
+// ask asks the server for scanned items until it answers. If a question or an answer is lost, its items may be lost.
 func (p *pass) ask(ctx context.Context) (s3.HealNews, error) {
 	for began := time.Now(); ; {
 		news, err := p.At.HealNews(ctx, p.begun.Token)
-		if err == nil || final(err) || time.Since(began) >= askFor || ctx.Err() != nil {
+		if err == nil || final(err) || time.Since(began) >= answerTimeout || ctx.Err() != nil {
 			return news, explain(err)
 		}
 		p.mayMissItems = true
-		if err := pause(ctx, askEvery); err != nil {
+		if err := pause(ctx, askInterval); err != nil {
 			return s3.HealNews{}, err
 		}
 	}
 }
 
-// checkEnded returns an error unless the server still knows the scan, as ended.
+// checkEnded returns an error unless the server still reports the scan as ended after confirmDelay.
 func (p *pass) checkEnded(ctx context.Context) error {
-	if err := pause(ctx, confirmTime); err != nil {
+	if err := pause(ctx, confirmDelay); err != nil {
 		return err
 	}
 	news, err := p.ask(ctx)
@@ -181,33 +179,33 @@ func (p *pass) checkEnded(ctx context.Context) error {
 	return nil
 }
 
-// count counts an item.
-func (p *pass) count(item s3.HealItem) {
+// countItem counts an item.
+func (p *pass) countItem(item s3.HealItem) {
 	p.passed.Items++
-	if gone(item) {
-		return // if it exists after all, it is listed, and counts as unseen
+	if isDeleted(item) {
+		return // if it exists after all, another server lists it, and it counts as unseen
 	}
 	p.seen.add(item.Kind, item.Bucket, item.Key, item.Version)
 	of := item.Of
 	if item.Kind == s3.HealedBucket {
-		of = p.drives // MinIO reports only the drives that answered, and not how many there should be
+		of = p.drives // MinIO reports only the drives that answered, not the expected number
 	}
-	if p.lacks.judge(item, of) {
+	if p.missing.addIfMissing(item, of) {
 		p.passed.Lacking++
 	} else if slices.ContainsFunc(item.Before, func(d s3.DriveState) bool { return d.State != s3.DriveOK }) {
 		p.passed.Repaired++
 	}
 }
 
-// gone reports whether an item no longer exists because it was deleted during the scan. The server
-// reports an error then, and no drive, or only drives without it.
-func gone(item s3.HealItem) bool {
+// isDeleted reports whether an item was deleted during the scan. Then the server reports an error, and either no drives or
+// only drives without the item.
+func isDeleted(item s3.HealItem) bool {
 	has := slices.ContainsFunc(item.After, func(d s3.DriveState) bool { return d.State != s3.DriveMissing })
 	return item.Detail != "" && !has && (len(item.After) > 0 || item.Of == 0)
 }
 
-// checkListed returns an error unless everything that another server lists, and that existed before the
-// scan, was scanned.
+// checkListed returns an error unless each object that another server lists was scanned. It ignores objects that did
+// not exist before the scan.
 func (p *pass) checkListed(ctx context.Context, before []string) error {
 	buckets, err := p.By.Buckets(ctx)
 	if err != nil {
@@ -221,12 +219,12 @@ func (p *pass) checkListed(ctx context.Context, before []string) error {
 	for _, bucket := range before {
 		switch {
 		case !slices.Contains(buckets, bucket):
-			buckets = append(buckets, bucket) // or it was deleted, which its list will show
+			buckets = append(buckets, bucket) // listing it shows whether it was deleted
 		case !p.seen.has(s3.HealedBucket, bucket, "", ""):
 			unseen("bucket " + bucket)
 		}
 	}
-	since := p.begun.At.Add(-writtenBefore)
+	since := p.begun.At.Add(-minObjectAge)
 	for _, bucket := range buckets {
 		for v, err := range p.By.Versions(ctx, bucket, "") {
 			switch {
@@ -234,7 +232,7 @@ func (p *pass) checkListed(ctx context.Context, before []string) error {
 			case err != nil:
 				return explain(err)
 			case v.Modified.Before(since) && !p.seen.has(s3.HealedObject, bucket, v.Key, v.ID):
-				unseen(named(bucket, v.Key, v.ID))
+				unseen(objectName(bucket, v.Key, v.ID))
 			}
 		}
 	}
@@ -245,18 +243,18 @@ func (p *pass) checkListed(ctx context.Context, before []string) error {
 		words.Count(p.passed.Unseen, "object"), example, words.Count(p.passed.Items, "other"))}
 }
 
-// lacks counts missing parts by drive.
-type lacks struct {
-	of map[string]int
+// missingParts counts missing parts for each drive.
+type missingParts struct {
+	countByDrive map[string]int
 	// example is one item with a missing part.
 	example string
 }
 
-// maxDrives is how many drives are counted separately.
+// maxDrives is the maximum number of drives that are counted separately.
 const maxDrives = 64
 
-// judge reports whether a drive has no part of an item, and counts it.
-func (l *lacks) judge(item s3.HealItem, of int) bool {
+// addIfMissing reports whether a drive lacks its part of an item, and counts the missing parts.
+func (l *missingParts) addIfMissing(item s3.HealItem, of int) bool {
 	var drives []string
 	for _, drive := range item.After {
 		if drive.State != s3.DriveOK {
@@ -270,12 +268,12 @@ func (l *lacks) judge(item s3.HealItem, of int) bool {
 		drives = []string{"a drive that MinIO does not name"}
 	}
 	for _, drive := range drives {
-		if _, known := l.of[drive]; known || len(l.of) < maxDrives {
-			l.of[drive]++
+		if _, known := l.countByDrive[drive]; known || len(l.countByDrive) < maxDrives {
+			l.countByDrive[drive]++
 		}
 	}
 	if l.example == "" {
-		l.example = named(item.Bucket, item.Key, item.Version)
+		l.example = objectName(item.Bucket, item.Key, item.Version)
 		if item.Detail != "" {
 			l.example += fmt.Sprintf(" (%.200s)", item.Detail)
 		}
@@ -283,26 +281,26 @@ func (l *lacks) judge(item s3.HealItem, of int) bool {
 	return true
 }
 
-// err names what is missing, or is nil.
-func (l *lacks) err(passed Passed) error {
+// toError returns an error that names the missing parts, or nil.
+func (l *missingParts) toError(passed Passed) error {
 	if passed.Lacking == 0 {
 		return nil
 	}
 	var drives []string
-	for drive, n := range l.of {
+	for drive, n := range l.countByDrive {
 		drives = append(drives, fmt.Sprintf("%d on %s", n, drive))
 	}
 	slices.Sort(drives)
 	const most = 3
 	if len(drives) > most {
-		drives = append(drives[:most], words.Count(len(l.of)-most, "more drive"))
+		drives = append(drives[:most], words.Count(len(l.countByDrive)-most, "more drive"))
 	}
 	return &UnprovenError{"lacking", fmt.Sprintf("MinIO could not restore a part of %s: %s; one is %s",
 		words.Count(passed.Lacking, "object"), strings.Join(drives, ", "), l.example)}
 }
 
-// named names an object in a message.
-func named(bucket, key, version string) string {
+// objectName returns the name of an object for a message.
+func objectName(bucket, key, version string) string {
 	text := fmt.Sprintf("%q", strings.TrimSuffix(bucket+"/"+key, "/"))
 	if version != "" && version != s3.NullVersion {
 		text += " in version " + version
@@ -310,8 +308,8 @@ func named(bucket, key, version string) string {
 	return text
 }
 
-// Drain waits until a scan ends whose EKCO was killed. The server starts no other scan before that,
-// and does not end it until a client collects its results.
+// Drain collects the results of a scan until the scan ends. EKCO calls it for a scan that it started before it was
+// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its results.
 func Drain(ctx context.Context, at Healer, token string) error {
 	p := &pass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
 	for {
@@ -322,13 +320,13 @@ func Drain(ctx context.Context, at Healer, token string) error {
 		if err != nil {
 			return err
 		}
-		if err := pause(ctx, askEvery); err != nil {
+		if err := pause(ctx, askInterval); err != nil {
 			return err
 		}
 	}
 }
 
-// pause waits, unless the context ends before.
+// pause waits for the time, or until the context ends.
 func pause(ctx context.Context, span time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -338,7 +336,7 @@ func pause(ctx context.Context, span time.Duration) error {
 	}
 }
 
-// UnprovenError is why EKCO has not verified that all drives have all data.
+// UnprovenError is the reason why EKCO could not verify that all drives have all data.
 type UnprovenError struct{ About, Reason string }
 
 // Error implements error.
@@ -352,7 +350,7 @@ func final(err error) bool {
 	return errors.Is(err, s3.ErrForgotten) || errors.Is(err, s3.ErrDenied) || errors.Is(err, s3.ErrNotOffered)
 }
 
-// explain explains an error of a server.
+// explain adds a key and an explanation to an error of a server.
 func explain(err error) error {
 	switch {
 	case err == nil:

@@ -190,11 +190,11 @@ func TestAPassThatIsForgottenOrDeniedIsNotAskedForAgain(t *testing.T) {
 }
 
 func TestDrivesThatLackSomethingAreNamedUpToSome(t *testing.T) {
-	l := lacks{of: map[string]int{}}
+	l := missingParts{countByDrive: map[string]int{}}
 	for i := range 100 {
-		l.judge(s3.HealItem{Bucket: "data", Key: fmt.Sprint(i), After: []s3.DriveState{{Drive: fmt.Sprint("d", i), State: "missing"}}}, 1)
+		l.addIfMissing(s3.HealItem{Bucket: "data", Key: fmt.Sprint(i), After: []s3.DriveState{{Drive: fmt.Sprint("d", i), State: "missing"}}}, 1)
 	}
-	err := l.err(Passed{Lacking: 100})
+	err := l.toError(Passed{Lacking: 100})
 	if want := `MinIO could not restore a part of 100 objects: 1 on d0 (missing), 1 on d1 (missing), 1 on d10 (missing), 61 more drives; one is "data/0"`; err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

@@ -15,7 +15,7 @@ import (
 
 type pod struct{ corev1.Pod }
 
-// onHost reports whether the pod can be reached at an address of its node.
+// onHost reports whether clients can reach the pod at an address of its node.
 func (p pod) onHost() bool {
 	for _, container := range p.Spec.Containers {
 		for _, port := range container.Ports {
@@ -27,7 +27,7 @@ func (p pod) onHost() bool {
 	return p.Spec.HostNetwork
 }
 
-// pods returns the existing pods of that many replicas.
+// pods returns the pods of the first replicas, as far as they exist.
 func (c *Client) pods(ctx context.Context, replicas int) ([]pod, error) {
 	var pods []pod
 	for i := range replicas {
@@ -61,9 +61,8 @@ func (p pod) state() journal.MinioPodState {
 	return journal.MinioPodWaits
 }
 
-// lacksVolume reports whether the scheduler says that no node has the volume of the pod. The
-// wording changed with Kubernetes 1.32. A claim without a volume is another case; the scheduler
-// calls it unbound.
+// lacksVolume reports whether the scheduler's message means that no node has the volume of the pod. Kubernetes 1.32
+// changed the text. A claim without a volume is a different case, which the scheduler calls unbound.
 func lacksVolume(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
 		(strings.Contains(c.Message, "volume node affinity conflict") || strings.Contains(c.Message, "match PersistentVolume's node affinity"))
@@ -77,7 +76,7 @@ func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error
 	}
 	lacks := seen.lacks()
 	if lacks == "" {
-		if health := c.cluster(ctx, seen.pods); health != nil {
+		if health := c.checkHealth(ctx, seen.pods); health != nil {
 			lacks = health.Error()
 		}
 		return seen.facts, lacks, nil
@@ -111,16 +110,16 @@ func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.Minio
 		return seen.facts, fmt.Sprintf("%s: %s", name, why), nil
 	}
 	var lacks string
-	if health := c.cluster(ctx, seen.pods); health != nil {
+	if health := c.checkHealth(ctx, seen.pods); health != nil {
 		lacks = health.Error()
 	}
 	return seen.facts, lacks, nil
 }
 
-// runs reports whether the replica can be asked.
+// runs reports whether the replica runs and has an address.
 func (p pod) runs() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP != "" }
 
-// starts reports whether the replica runs and has no address yet.
+// starts reports whether the replica runs but has no address yet.
 func (p pod) starts() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP == "" }
 
 var errNoAddress = errors.New("it runs but has no address yet")

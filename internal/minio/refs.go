@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Label and App are the label of the replicas' pods.
+// Label and App are the name and the value of the label of the replicas' pods.
 const (
 	Label = "app"
 	App   = "ha-minio"
@@ -15,7 +15,7 @@ const (
 const (
 	// singleName is the name of the Deployment, the label of its pod, and the name of the Service.
 	singleName = "minio"
-	// desiredScale is the annotation of the StatefulSet with the wanted replicas.
+	// desiredScale is the StatefulSet's annotation with the wanted number of replicas.
 	desiredScale = "kurl.sh/desired-scale"
 )
 
@@ -49,7 +49,7 @@ func ClaimRef(namespace, pod string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: namespace, Name: "minio-data-" + pod}
 }
 
-// SingleClaimRef names the claim of standalone MinIO. With a hostPath there is none.
+// SingleClaimRef names the claim of standalone MinIO. An installation with a hostPath has no claim.
 func SingleClaimRef(namespace string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: namespace, Name: "minio-pv-claim"}
 }

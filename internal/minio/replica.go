@@ -16,15 +16,15 @@ import (
 type Said struct {
 	Pod string
 	Answer
-	// Err is why there is no answer.
+	// Err is the reason why there is no answer.
 	Err error
 }
 
 // Running is a running replica.
 type Running struct {
 	Name, Address string
-	// Life changes each time the server is started: its drive may not have what was written in
-	// between.
+	// Life changes each time the server starts. After a restart, its drive may lack objects that were written
+	// during the outage.
 	Life string
 }
 
@@ -72,25 +72,25 @@ func (c *Client) Observe(ctx context.Context) (journal.MinioFacts, error) {
 	return facts, nil
 }
 
-// health summarizes the answers to both questions.
+// health summarizes the answers to [Now] (now) and to [WithoutYou] (spared).
 func health(now, spared []Said) journal.MinioHealth {
-	says := func(said []Said, what func(Answer) bool) bool {
+	anyAnswer := func(said []Said, what func(Answer) bool) bool {
 		return slices.ContainsFunc(said, func(one Said) bool { return one.Err == nil && what(one.Answer) })
 	}
 	switch {
 	case len(now) == 0:
 		return ""
-	case !says(now, func(Answer) bool { return true }):
+	case !anyAnswer(now, func(Answer) bool { return true }):
 		return journal.MinioSilent
-	case !says(now, func(a Answer) bool { return a.Yes }):
+	case !anyAnswer(now, func(a Answer) bool { return a.Yes }):
 		return journal.MinioUnhealthy
-	case says(spared, func(a Answer) bool { return a.Healing > 0 }):
+	case anyAnswer(spared, func(a Answer) bool { return a.Healing > 0 }):
 		return journal.MinioRestores
 	}
 	return journal.MinioHealthy
 }
 
-// ask asks the running pods.
+// ask asks all running pods at the same time.
 func (c *Client) ask(ctx context.Context, pods []pod, question Question) []Said {
 	var said []Said
 	var addresses []string

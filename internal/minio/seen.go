@@ -6,36 +6,35 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// seen is the set of scanned items in constant memory: a Bloom filter. An item that it does not
-// have was not scanned. It takes an item that was not scanned for a scanned one about once in
-// 100,000 times with a million items, and once in 200 with three million. That is enough: a single
-// missed item shows that a list was cut short.
-type seen struct {
+// itemSet is the set of scanned items, as a Bloom filter with constant memory. It always reports a scanned item as
+// scanned. It also reports some other items as scanned: one in 100,000 after a million scanned items, and one in 200
+// after three million. That is good enough, because an incomplete scan misses many objects.
+type itemSet struct {
 	bits []uint64
 	seed maphash.Seed
 }
 
 const (
-	// seenBits is the size of the filter, 4 MiB. seenHashes is how many bits stand for one item.
+	// seenBits is the size of the filter: 4 MiB. seenHashes is the number of bits for each item.
 	seenBits   = 1 << 25
 	seenHashes = 7
 )
 
-func newSeen() *seen { return &seen{make([]uint64, seenBits/64), maphash.MakeSeed()} }
+func newSeen() *itemSet { return &itemSet{make([]uint64, seenBits/64), maphash.MakeSeed()} }
 
-func (s *seen) add(kind s3.HealKind, bucket, key, version string) {
-	s.each(kind, bucket, key, version, func(at uint64) bool {
+func (s *itemSet) add(kind s3.HealKind, bucket, key, version string) {
+	s.eachBit(kind, bucket, key, version, func(at uint64) bool {
 		s.bits[at/64] |= 1 << (at % 64)
 		return true
 	})
 }
 
-func (s *seen) has(kind s3.HealKind, bucket, key, version string) bool {
-	return s.each(kind, bucket, key, version, func(at uint64) bool { return s.bits[at/64]&(1<<(at%64)) != 0 })
+func (s *itemSet) has(kind s3.HealKind, bucket, key, version string) bool {
+	return s.eachBit(kind, bucket, key, version, func(at uint64) bool { return s.bits[at/64]&(1<<(at%64)) != 0 })
 }
 
-// each visits the bits of an item until visit returns false, and reports whether it visited all.
-func (s *seen) each(kind s3.HealKind, bucket, key, version string, visit func(at uint64) bool) bool {
+// eachBit calls visit for each bit of an item until visit returns false. It reports whether it visited all bits.
+func (s *itemSet) eachBit(kind s3.HealKind, bucket, key, version string, visit func(at uint64) bool) bool {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	for _, part := range []string{string(kind), bucket, version, key} {

@@ -17,9 +17,8 @@ import (
 
 type service struct{ corev1.Service }
 
-// selectors maps what the Service selects to its selector. A selector that no pod has disables the
-// Service. EKCO and kURL's installer use different ones for that; every version of EKCO knows
-// EKCO's.
+// selectors has the selector of the Service for each state. A selector that matches no pod disables the Service. EKCO
+// and kURL's installer disable it with different selectors. Every version of EKCO must know EKCO's.
 var selectors = map[journal.MinioService]map[string]string{
 	journal.MinioServiceSingle:    {Label: singleName},
 	journal.MinioServiceHA:        {Label: App},
@@ -27,7 +26,7 @@ var selectors = map[journal.MinioService]map[string]string{
 	journal.MinioServiceInstaller: {Label: "does-not-exist"},
 }
 
-func (s service) leads() journal.MinioService {
+func (s service) selectedMinIO() journal.MinioService {
 	for to, selector := range selectors {
 		if maps.Equal(s.Spec.Selector, selector) {
 			return to
@@ -36,7 +35,7 @@ func (s service) leads() journal.MinioService {
 	return journal.MinioServiceOther
 }
 
-// service returns what the Service selects, "" if there is no Service.
+// service returns the MinIO that the Service selects, or "" if there is no Service.
 func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
 	to, _, err := c.Leads(ctx)
 	return to, err
@@ -54,7 +53,7 @@ func (c *Client) Selector(ctx context.Context) (to journal.MinioService, version
 	if err != nil || !exists {
 		return "", "", "", err
 	}
-	return read.leads(), read.ResourceVersion, read.set(), nil
+	return read.selectedMinIO(), read.ResourceVersion, read.lastSelectorChange(), nil
 }
 
 // Ours implements [API].
@@ -66,9 +65,9 @@ func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
 	return read.ResourceVersion == version && read.selectedByEKCO(), nil
 }
 
-// set says who set the selector of which Service and when, or returns "" if the API server does not
-// report it.
-func (s service) set() string {
+// lastSelectorChange returns a text with the Service's UID, the client that set the selector last, and the time. It returns "" if the
+// API server does not report managed fields.
+func (s service) lastSelectorChange() string {
 	var set strings.Builder
 	for _, entry := range s.ManagedFields {
 		if selects(entry) && entry.Time != nil {
@@ -78,15 +77,15 @@ func (s service) set() string {
 	return set.String()
 }
 
-// selectedByEKCO reports whether an EKCO was the last to set the selector.
+// selectedByEKCO reports whether EKCO was the last client that set the selector.
 func (s service) selectedByEKCO() bool {
 	return slices.ContainsFunc(s.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == kube.FieldManager && selects(entry)
 	})
 }
 
-// selects reports whether the manager of the entry was the last to set the selector: a client that
-// changes a field becomes its manager. The selector is one field there, because the map is atomic.
+// selects reports whether the manager of the entry was the last client that set the selector. A client that changes a
+// field becomes its manager. The whole selector is one field, because Kubernetes treats this map as atomic.
 func selects(entry metav1.ManagedFieldsEntry) bool {
 	var fields struct {
 		Spec map[string]json.RawMessage `json:"f:spec"`

@@ -22,28 +22,28 @@ import (
 
 // Single is the state of standalone MinIO.
 type Single struct {
-	// Deployment is the UID of its Deployment, empty if there is none. Replicas is how many pods it
-	// asks for.
+	// Deployment is the UID of its Deployment, or empty. Replicas is the number of replicas in the Deployment's
+	// spec.
 	Deployment string
 	Replicas   int
-	// Mounts reports whether its pods use the claim of kURL's standalone MinIO.
+	// Mounts reports whether the Deployment's pods use the claim of kURL's standalone MinIO.
 	Mounts bool
-	// Pods are the pods with its label that have not ended, by name.
+	// Pods are the pods with the label of standalone MinIO that have not ended, sorted by name.
 	Pods []SinglePod
 }
 
 // SinglePod is a pod with the label of standalone MinIO.
 type SinglePod struct {
 	Name, UID, Node string
-	// Controller is the UID of the controller of the pod, Deployment the UID of the Deployment
-	// whose ReplicaSet created it. Both are empty if there is none.
+	// Controller is the UID of the pod's controller, or empty. If the controller is a ReplicaSet of a Deployment,
+	// Deployment is the UID of that Deployment.
 	Controller, Deployment string
-	// Address is HOST:PORT, empty until the pod has one.
+	// Address is HOST:PORT. It is empty until the pod has an IP address.
 	Address string
 	State   journal.MinioPodState
-	// Unready says why it is not ready, "" if it is.
+	// Unready is the reason why the pod is not ready, or "".
 	Unready string
-	// OnHost is set if the pod has the network of its node, or a port there.
+	// OnHost is set if clients can reach the pod at an address of its node (hostNetwork or hostPort).
 	OnHost bool
 	labels map[string]string
 
@@ -55,14 +55,14 @@ func (p SinglePod) Serves() bool {
 	return p.State == journal.MinioPodRuns && p.Unready == "" && p.Address != ""
 }
 
-// Own returns the pods of the Deployment.
-func (s Single) Own() []SinglePod { return s.of(true) }
+// Own returns the pods that belong to the Deployment.
+func (s Single) Own() []SinglePod { return s.podsWhere(true) }
 
-// Foreign returns the pods that have its label but do not belong to the Deployment. Clients of the
-// Service reach them, too.
-func (s Single) Foreign() []SinglePod { return s.of(false) }
+// Foreign returns the pods that have the label but do not belong to the Deployment. The Service sends clients also to
+// these pods.
+func (s Single) Foreign() []SinglePod { return s.podsWhere(false) }
 
-func (s Single) of(own bool) (pods []SinglePod) {
+func (s Single) podsWhere(own bool) (pods []SinglePod) {
 	for _, pod := range s.Pods {
 		if (s.Deployment != "" && pod.Deployment == s.Deployment) == own {
 			pods = append(pods, pod)
@@ -71,8 +71,8 @@ func (s Single) of(own bool) (pods []SinglePod) {
 	return pods
 }
 
-// Serving returns a pod of the Deployment that serves. There is none if the Deployment is scaled to
-// 0.
+// Serving returns a pod of the Deployment that serves clients. It returns false if there is no such pod, or if the
+// Deployment is scaled to 0.
 func (s Single) Serving() (SinglePod, bool) {
 	if s.Replicas == 0 {
 		return SinglePod{}, false
@@ -85,7 +85,7 @@ func (s Single) Serving() (SinglePod, bool) {
 	return SinglePod{}, false
 }
 
-// Lacks says why no pod serves.
+// Lacks returns the reason why no pod serves clients.
 func (s Single) Lacks() string {
 	own := s.Own()
 	switch {
@@ -99,7 +99,7 @@ func (s Single) Lacks() string {
 	return fmt.Sprintf("pod %s of standalone MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
 }
 
-// Crowded says why EKCO could not cut off clients by replacing one pod, "" if it could.
+// Crowded returns the reason why replacing one pod would not disconnect all clients, or "".
 func (s Single) Crowded() string {
 	if s.Deployment != "" && s.Replicas > 1 {
 		return fmt.Sprintf("Deployment minio asks for %d pods, which would write to the same volume at the same time; scale it to 1", s.Replicas)
@@ -114,8 +114,8 @@ func (s Single) Crowded() string {
 	return ""
 }
 
-// mounts reports whether the pods of the Deployment use the claim.
-func mounts(d appsv1.Deployment, claim string) bool {
+// usesClaim reports whether the Deployment's pods use the claim.
+func usesClaim(d appsv1.Deployment, claim string) bool {
 	return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 	})
@@ -127,9 +127,9 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 	if err != nil {
 		return Single{}, err
 	}
-	single := Single{Deployment: string(read.UID), Mounts: mounts(read, SingleClaimRef(c.namespace).Name)}
+	single := Single{Deployment: string(read.UID), Mounts: usesClaim(read, SingleClaimRef(c.namespace).Name)}
 	if exists {
-		single.Replicas = replicasOf(read.Spec.Replicas)
+		single.Replicas = replicasOrDefault(read.Spec.Replicas)
 	}
 	pods, err := kube.List[pod](ctx, c.objects, namedPodRef(c.namespace, ""), Label, singleName)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 		if read.state() == journal.MinioPodEnded {
 			continue // evicted, for example: no client is connected to it
 		}
-		pod := read.single()
+		pod := read.toSinglePod()
 		if pod.Deployment, err = c.deploymentOf(ctx, read); err != nil {
 			return Single{}, err
 		}
@@ -155,11 +155,11 @@ func (c *Client) SinglePod(ctx context.Context, name, uid string) (SinglePod, bo
 	if err != nil || !exists || string(read.UID) != uid {
 		return SinglePod{}, false, err
 	}
-	return read.single(), true, nil
+	return read.toSinglePod(), true, nil
 }
 
-// deploymentOf returns the UID of the Deployment whose ReplicaSet created the pod, "" if there is
-// none or the ReplicaSet is gone.
+// deploymentOf returns the UID of the Deployment that owns the pod's ReplicaSet. It returns "" if there is no such
+// Deployment or ReplicaSet.
 func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
 	by := controller(&p)
 	if by.Kind != "ReplicaSet" {
@@ -172,7 +172,7 @@ func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
 	return string(controller(&set).UID), nil
 }
 
-// controller returns the controller of the object, empty if it has none.
+// controller returns the controller of the object, or an empty reference.
 func controller(of metav1.Object) metav1.OwnerReference {
 	if by := metav1.GetControllerOfNoCopy(of); by != nil {
 		return *by
@@ -180,7 +180,7 @@ func controller(of metav1.Object) metav1.OwnerReference {
 	return metav1.OwnerReference{}
 }
 
-func (p pod) single() SinglePod {
+func (p pod) toSinglePod() SinglePod {
 	return SinglePod{
 		Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, Controller: string(controller(&p).UID),
 		Address: address(p.Status.PodIP), State: p.state(), Unready: kube.PodProblem(&p.Pod), OnHost: p.onHost(), labels: p.Labels, tolerations: p.Spec.Tolerations,
@@ -234,9 +234,9 @@ func (c *Client) DeleteSingleClaim(ctx context.Context, uid string) error {
 	return c.objects.DeleteObject(ctx, SingleClaimRef(c.namespace), uid)
 }
 
-// NoSuccessor is why no other pod would start.
+// NoSuccessor is the reason why no other pod could replace a pod.
 type NoSuccessor struct {
-	// Cause is the cause and its object, such as "cordoned node-1". It is empty if EKCO knows none.
+	// Cause is the cause and its object, such as "cordoned node-1". It is empty if EKCO knows no obstacle.
 	Cause string
 	// Reason is the text for a message.
 	Reason string
@@ -253,7 +253,7 @@ func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	return c.overQuota(ctx)
 }
 
-// nodeLacks says why no such pod would start on its node.
+// nodeLacks returns the reason why a replacement of the pod would not start on the pod's node.
 func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	name := of.Node
 	node, err := kube.Get[corev1.Node](ctx, c.objects, NodeRef(name))
@@ -285,7 +285,7 @@ func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	return NoSuccessor{}, nil
 }
 
-// untolerated returns the first taint that would keep out a pod with those tolerations, or "".
+// untolerated returns the first taint that the tolerations do not tolerate, or "".
 func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string {
 	for _, taint := range taints {
 		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
@@ -299,9 +299,9 @@ func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string 
 	return ""
 }
 
-// overQuota returns the first quota of the namespace that is already exceeded: a replacement needs
-// no more than the pod before it. An installation does not grant EKCO to read quotas. Without that
-// permission the switch fails, and EKCO switches it back.
+// overQuota returns the first quota of the namespace that is already exceeded. Other quotas are no obstacle, because
+// the new pod needs only as much as the old pod. By default EKCO has no permission to read quotas. Then it cannot
+// detect an exceeded quota: the switch fails, and EKCO switches back.
 func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 	ref := kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: c.namespace}
 	quotas, err := kube.List[corev1.ResourceQuota](ctx, c.objects, ref, "", "")
@@ -312,15 +312,15 @@ func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 		return NoSuccessor{}, err
 	}
 	for _, quota := range quotas {
-		if over := over(quota.Status); over != "" {
+		if over := exceeded(quota.Status); over != "" {
 			return NoSuccessor{"quota " + quota.Name, fmt.Sprintf("quota %s of namespace %s is exceeded: %s", quota.Name, c.namespace, over)}, nil
 		}
 	}
 	return NoSuccessor{}, nil
 }
 
-// over names the first resource whose use exceeds the quota, or returns "".
-func over(quota corev1.ResourceQuotaStatus) string {
+// exceeded returns a text about the first resource that exceeds the quota, or "".
+func exceeded(quota corev1.ResourceQuotaStatus) string {
 	for _, name := range slices.Sorted(maps.Keys(quota.Hard)) {
 		hard, used := quota.Hard[name], quota.Used[name]
 		if used.Cmp(hard) > 0 {

@@ -13,23 +13,23 @@ import (
 type statefulSet struct{ appsv1.StatefulSet }
 
 func (s statefulSet) replicas() int {
-	return replicasOf(s.Spec.Replicas)
+	return replicasOrDefault(s.Spec.Replicas)
 }
 
-// replicasOf returns the replicas with the default of the API server.
-func replicasOf(asked *int32) int {
+// replicasOrDefault returns the number of replicas, with the API server's default of 1.
+func replicasOrDefault(asked *int32) int {
 	if asked == nil {
 		return 1
 	}
 	return int(*asked)
 }
 
-// maxReplicas is how many replicas EKCO supports: it reads them one by one. A higher number is a
-// mistake.
+// maxReplicas is the maximum number of replicas that EKCO supports, because it reads their pods one by one. A higher
+// number is probably a mistake.
 const maxReplicas = 64
 
-// facts returns an error that is kube.ErrNotFound if the annotation is missing: EKCO does not
-// manage such a StatefulSet.
+// facts returns the facts. It returns kube.ErrNotFound if the annotation is missing, because EKCO does not manage
+// a StatefulSet without it.
 func (s statefulSet) facts() (journal.MinioFacts, error) {
 	text, asks := s.Annotations[desiredScale]
 	if !asks {
@@ -48,7 +48,7 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	return journal.MinioFacts{UID: string(s.UID), Generation: s.Generation, Replicas: s.replicas(), Desired: desired}, nil
 }
 
-// lacks says what is missing until all replicas are ready, or returns "".
+// lacks returns the reason why not all replicas are ready, or "".
 func (v snapshot) lacks() string {
 	switch {
 	case v.status.ObservedGeneration < v.facts.Generation:

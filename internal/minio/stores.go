@@ -11,15 +11,15 @@ import (
 // Credentials are the credentials of both MinIOs.
 type Credentials = s3.Credentials
 
-// Store is a MinIO as an object store.
+// Store is an object store: standalone MinIO or the highly available MinIO.
 type Store interface {
 	s3.Target
 	// Server returns the version and free space.
 	Server(ctx context.Context) (s3.Server, error)
-	// ExportIAM and ImportIAM are those of [s3.Client].
+	// ExportIAM and ImportIAM work like the methods of [s3.Client].
 	ExportIAM(ctx context.Context) (*s3.IAM, error)
 	ImportIAM(ctx context.Context, want *s3.IAM, may func(name string) bool) ([]string, error)
-	// Hear, Echo and SetAside are those of [s3.Client].
+	// Hear, Echo and SetAside work like the methods of [s3.Client].
 	Hear(ctx context.Context, heard func(s3.Removal)) error
 	Echo(ctx context.Context, bucket, key string) error
 	SetAside(ctx context.Context, bucket string, v s3.Version, to string) error
@@ -29,8 +29,7 @@ type Store interface {
 
 // Stores connects to object stores.
 type Stores interface {
-	// Store returns a client of the store at these addresses; any of them will do. It does not
-	// connect yet.
+	// Store returns a client of the store. The addresses are alternatives. Store does not connect yet.
 	Store(addresses []string, credentials Credentials) (Store, error)
 }
 
@@ -38,10 +37,10 @@ type Stores interface {
 type Healer interface {
 	// Server reports the drives.
 	Server(ctx context.Context) (s3.Server, error)
-	// Buckets and Versions are those of [s3.Source].
+	// Buckets and Versions work like the methods of [s3.Source].
 	Buckets(ctx context.Context) ([]string, error)
 	Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.Version, error]
-	// BeginHeal and HealNews are those of [s3.Client].
+	// BeginHeal and HealNews work like the methods of [s3.Client].
 	BeginHeal(ctx context.Context) (s3.HealBegun, error)
 	HealNews(ctx context.Context, token string) (s3.HealNews, error)
 	// Close closes idle connections.
@@ -50,8 +49,8 @@ type Healer interface {
 
 // Healers connects to single servers.
 type Healers interface {
-	// Healer returns a client of the server at that address: a host, and a port unless it is
-	// [Port]. It does not connect yet.
+	// Healer returns a client of the server at an address: a host, or a host and a port if the port is not [Port].
+	// Healer does not connect yet.
 	Healer(at string, credentials Credentials) (Healer, error)
 }
 
@@ -74,7 +73,7 @@ func (S3) Healer(at string, credentials Credentials) (Healer, error) {
 	return s3.NewClient(s3.Endpoint{Address: address(at), Credentials: credentials}, s3.Options{})
 }
 
-// address returns the HOST:PORT of the server of a pod, empty without a host.
+// address returns the HOST:PORT of the server of a pod, or "" if host is empty.
 func address(host string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil || host == "" {
 		return host

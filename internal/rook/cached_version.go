@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// versionLasts is how long a version is used. It changes only with an upgrade of Rook.
-const versionLasts = time.Minute
+// maxVersionAge is the maximum age of a cached version. The version changes only with an upgrade of Rook.
+const maxVersionAge = time.Minute
 
 // cachedVersion is the last known version of Rook.
 type cachedVersion struct {
@@ -20,32 +20,32 @@ type cachedVersion struct {
 	mu   sync.Mutex
 	last Version
 	at   time.Time
-	// asking is the query that is under way, or nil.
-	asking *inquiry
+	// current is the query in progress, or nil.
+	current *versionQuery
 }
 
-// inquiry is a query of the version that several callers may wait for.
-type inquiry struct {
-	over    chan struct{}
+// versionQuery is a query of the version that several callers may wait for.
+type versionQuery struct {
+	done    chan struct{}
 	version Version
 	err     error
-	// givenUp is set if its caller stopped waiting, so its error does not count for others.
+	// givenUp is set if the caller that runs the query stopped waiting. Then other callers must ignore the error.
 	givenUp bool
 }
 
 // ask returns the version. Callers at the same time share one query.
-func (r *cachedVersion) ask(ctx context.Context) (Version, error) {
+func (c *cachedVersion) ask(ctx context.Context) (Version, error) {
 	for {
-		last, recent, asking, mine := r.join()
+		last, recent, asking, mine := c.join()
 		if recent {
 			return last, nil
 		}
 		if mine {
-			r.detect(ctx, asking)
+			c.detect(ctx, asking)
 			return asking.version, asking.err
 		}
 		select {
-		case <-asking.over:
+		case <-asking.done:
 		case <-ctx.Done():
 			return Version{}, fmt.Errorf("detect Rook: %w", context.Cause(ctx))
 		}
@@ -55,27 +55,27 @@ func (r *cachedVersion) ask(ctx context.Context) (Version, error) {
 	}
 }
 
-// join returns the cached version if it is recent, or the query to wait for; if mine is set, the caller has to
-// run it.
-func (r *cachedVersion) join() (last Version, recent bool, asking *inquiry, mine bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// join returns the cached version if it is recent. Otherwise it returns a query to wait for. If mine is set, the caller
+// must run the query.
+func (c *cachedVersion) join() (last Version, recent bool, asking *versionQuery, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case r.last.Known && time.Since(r.at) < versionLasts:
-		return r.last, true, nil, false
-	case r.asking == nil:
-		r.asking = &inquiry{over: make(chan struct{}), err: errNotAnswered}
+	case c.last.Known && time.Since(c.at) < maxVersionAge:
+		return c.last, true, nil, false
+	case c.current == nil:
+		c.current = &versionQuery{done: make(chan struct{}), err: errNotAnswered}
 		mine = true
 	}
-	return Version{}, false, r.asking, mine
+	return Version{}, false, c.current, mine
 }
 
-// errNotAnswered is the error for other callers if a query panicked.
+// errNotAnswered is the error for the other callers if a query panicked.
 var errNotAnswered = errors.New("detect Rook: the question was not answered")
 
-func (r *cachedVersion) detect(ctx context.Context, asking *inquiry) {
-	defer r.answer(asking)
-	found, err := r.api.Detect(ctx)
+func (c *cachedVersion) detect(ctx context.Context, asking *versionQuery) {
+	defer c.answer(asking)
+	found, err := c.api.Detect(ctx)
 	switch {
 	case err != nil:
 		asking.err, asking.givenUp = err, ctx.Err() != nil
@@ -87,18 +87,18 @@ func (r *cachedVersion) detect(ctx context.Context, asking *inquiry) {
 }
 
 // answer ends a query, and caches the version.
-func (r *cachedVersion) answer(asking *inquiry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asking = nil
+func (c *cachedVersion) answer(asking *versionQuery) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current = nil
 	if asking.err == nil {
-		r.last, r.at = asking.version, time.Now()
+		c.last, c.at = asking.version, time.Now()
 	}
-	close(asking.over)
+	close(asking.done)
 }
 
-func (r *cachedVersion) forget() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = Version{}
+func (c *cachedVersion) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = Version{}
 }

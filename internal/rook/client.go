@@ -15,7 +15,7 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which it does not change. It sends nothing.
+// NewClient returns a client for the API server of config. It does not change config and sends no request.
 func NewClient(config *rest.Config, options kube.Options) (*Client, error) {
 	objects, err := kube.NewObjects(config, options)
 	if err != nil {
@@ -28,9 +28,10 @@ func NewClient(config *rest.Config, options kube.Options) (*Client, error) {
 // group is the API group of Rook's own objects.
 const group = "ceph.rook.io"
 
-// deploymentRef names a Deployment of Rook, and podsRef all of its pods.
+// deploymentRef names a Deployment in Rook's namespace, or all of them if the name is empty.
 func deploymentRef(name string) kube.Ref {
 	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace, Name: name}
 }
 
+// podsRef names all pods in Rook's namespace.
 func podsRef() kube.Ref { return kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace} }

@@ -12,27 +12,27 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// amounts are of memory and CPU.
+// amounts are amounts of memory and CPU.
 type amounts struct{ memory, cpu string }
 
-// share is a container's requests and limits.
-type share struct{ requests, limits amounts }
+// containerShare has a container's requests and limits.
+type containerShare struct{ requests, limits amounts }
 
 var (
-	sidecar = share{amounts{"128Mi", "100m"}, amounts{"256Mi", "200m"}}
-	plugin  = share{amounts{"512Mi", "250m"}, amounts{"1Gi", "500m"}}
-	small   = share{amounts{"128Mi", "50m"}, amounts{"256Mi", "100m"}}
+	sidecar = containerShare{amounts{"128Mi", "100m"}, amounts{"256Mi", "200m"}}
+	plugin  = containerShare{amounts{"512Mi", "250m"}, amounts{"1Gi", "500m"}}
+	small   = containerShare{amounts{"128Mi", "50m"}, amounts{"256Mi", "100m"}}
 )
 
-// shares are the resources of the containers of Ceph's CSI drivers.
-var shares = map[string]share{
+// csiShares are the resources that EKCO sets for the containers of Ceph's CSI drivers.
+var csiShares = map[string]containerShare{
 	"csi-provisioner": sidecar, "csi-resizer": sidecar, "csi-attacher": sidecar, "csi-snapshotter": sidecar,
 	"csi-rbdplugin": plugin, "csi-cephfsplugin": plugin, "csi-nfsplugin": plugin, "csi-omap-generator": plugin,
 	"driver-registrar": small, "liveness-prometheus": small,
 }
 
-// csiContainers are the containers of each kind of CSI pod, by the key of the operator's ConfigMap with their
-// resources.
+// csiContainers are the containers of each kind of CSI pod. The map key is the key of the operator's ConfigMap that
+// sets their resources.
 var csiContainers = map[string][]string{
 	"CSI_RBD_PROVISIONER_RESOURCE":    {"csi-provisioner", "csi-resizer", "csi-attacher", "csi-snapshotter", "csi-rbdplugin", "csi-omap-generator", "liveness-prometheus"},
 	"CSI_RBD_PLUGIN_RESOURCE":         {"driver-registrar", "csi-rbdplugin", "liveness-prometheus"},
@@ -42,21 +42,22 @@ var csiContainers = map[string][]string{
 	"CSI_NFS_PLUGIN_RESOURCE":         {"driver-registrar", "csi-nfsplugin"},
 }
 
-// CSIKeys are the keys of the operator's ConfigMap that EKCO sets, in order.
+// CSIKeys returns the sorted keys of the operator's ConfigMap that EKCO sets.
 func CSIKeys() []string { return slices.Sorted(maps.Keys(csiContainers)) }
 
-// CSIResources is EKCO's value of the key, in the form of Rook's examples; "" for other keys.
+// CSIResources returns the value that EKCO sets for the key, in the form of Rook's examples. It returns "" for other
+// keys.
 func CSIResources(key string) string {
 	var text strings.Builder
 	for _, container := range csiContainers[key] {
-		of := shares[container]
+		of := csiShares[container]
 		fmt.Fprintf(&text, "- name: %s\n  resource:\n    requests:\n      memory: %s\n      cpu: %s\n    limits:\n      memory: %s\n      cpu: %s\n",
 			container, of.requests.memory, of.requests.cpu, of.limits.memory, of.limits.cpu)
 	}
 	return text.String()
 }
 
-// differingCSI returns the keys for which the ConfigMap has other resources.
+// differingCSI returns the keys for which the ConfigMap has other resources than EKCO sets.
 func differingCSI(data map[string]string) (keys []string) {
 	for _, key := range CSIKeys() {
 		if !sameResources(data[key], CSIResources(key)) {
@@ -66,7 +67,7 @@ func differingCSI(data map[string]string) (keys []string) {
 	return keys
 }
 
-// quantities are by the name of the resource, such as "cpu".
+// quantities has the quantities by the name of the resource, such as "cpu".
 type quantities map[string]apiresource.Quantity
 
 // containerResources is an entry of the list that Rook reads. Rook ignores other fields.
@@ -78,8 +79,8 @@ type containerResources struct {
 	} `json:"resource"`
 }
 
-// sameResources reports whether two texts give the same containers the same resources, in any notation. A text
-// that cannot be parsed is never the same.
+// sameResources reports whether two texts give the same containers the same resources, in any notation. It returns
+// false if it cannot parse a text.
 func sameResources(a, b string) bool {
 	of, err := readResources(a)
 	if err != nil {
@@ -92,7 +93,7 @@ func sameResources(a, b string) bool {
 	})
 }
 
-// readResources returns the entries by the names of their containers, which must be unique.
+// readResources returns the entries by container name. The names must be unique.
 func readResources(text string) (map[string]containerResources, error) {
 	var list []containerResources
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
@@ -108,9 +109,9 @@ func readResources(text string) (map[string]containerResources, error) {
 	return of, nil
 }
 
-// patchCSI sets those of the keys that differ.
+// patchCSI returns a patch that sets the keys.
 func (o podsObject) patchCSI(keys []string) []kube.PatchOp {
-	patch := o.same()
+	patch := o.testVersion()
 	if o.Data == nil {
 		patch = append(patch, kube.PatchOp{Op: "add", Path: "/data", Value: map[string]string{}})
 	}

@@ -24,7 +24,7 @@ const (
 	osdUUIDEnv     = "ROOK_OSD_UUID"
 )
 
-// imageOf returns the image of this container, or of the first one.
+// imageOf returns the image of the named container, or of the first container.
 func imageOf(d *appsv1.Deployment, container string) string {
 	containers := d.Spec.Template.Spec.Containers
 	for _, candidate := range containers {
@@ -42,7 +42,7 @@ func imageOf(d *appsv1.Deployment, container string) string {
 func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
 	list, err := kube.List[appsv1.Deployment](ctx, c.objects, deploymentRef(""), OSDLabel, OSDApp)
 	switch {
-	case absent(err):
+	case isAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -68,9 +68,9 @@ func osdUUID(d *appsv1.Deployment) string {
 }
 
 func osdDeployment(d *appsv1.Deployment) OSDDeployment {
-	// Without spec.replicas, a Deployment has one.
+	// Without spec.replicas, a Deployment has one replica.
 	osd := OSDDeployment{
-		Name: d.Name, UID: string(d.UID), OSD: osdIn(d.Labels), UUID: osdUUID(d),
+		Name: d.Name, UID: string(d.UID), OSD: osdIDOf(d.Labels), UUID: osdUUID(d),
 		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,
 	}
 	if d.Spec.Replicas != nil {
@@ -79,8 +79,8 @@ func osdDeployment(d *appsv1.Deployment) OSDDeployment {
 	return osd
 }
 
-// osdIn returns the id of the OSD in an object's labels, or UnknownOSD.
-func osdIn(labels map[string]string) int {
+// osdIDOf returns the id of the OSD in an object's labels, or UnknownOSD.
+func osdIDOf(labels map[string]string) int {
 	id, err := strconv.ParseUint(labels[osdIDLabel], 10, 31)
 	if err != nil {
 		return UnknownOSD

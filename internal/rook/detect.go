@@ -10,14 +10,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Detect implements [API]. For a missing namespace, CRD or object, the API server always answers 404, unless it
-// answers 403 first.
+// Detect implements [API]. The API server answers 404 if the namespace, the CRD or the object is missing, but 403 if
+// EKCO may not read it.
 func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	_, err := c.cephCluster(ctx)
 	switch {
 	case errors.Is(err, kube.ErrForbidden):
 		return c.detectForbidden(ctx, err)
-	case absent(err):
+	case isAbsent(err):
 		return c.notInstalled(ctx, "there is no CephCluster "+Namespace+"/"+ClusterName)
 	case err != nil:
 		return Installation{}, err
@@ -29,7 +29,7 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	return Installation{Present: true, Version: version, Why: unknown}, nil
 }
 
-// versionIn returns the version of Rook's operator, or why it is unknown.
+// versionIn returns the version of Rook's operator, or the reason why the version is unknown.
 func versionIn(ctx context.Context, objects kube.Objects) (version Version, unknown string, err error) {
 	operator, err := kube.Get[appsv1.Deployment](ctx, objects, OperatorRef())
 	switch sentinel := kube.Sentinel(err); {
@@ -46,13 +46,13 @@ func versionIn(ctx context.Context, objects kube.Objects) (version Version, unkn
 	return version, unknown, nil
 }
 
-// detectForbidden distinguishes a cluster without Rook from one whose Rook EKCO may not read. EKCO gets
-// permissions for Rook only if Rook is installed, so it must find out without them: every account may list the
-// API groups, and kURL's account may read namespaces.
+// detectForbidden finds out whether Rook is installed although EKCO may not read its objects. EKCO gets permissions for
+// Rook only if Rook is installed. Without them it can use two other calls: every account may list the API groups, and
+// kURL's account may read namespaces.
 func (c *Client) detectForbidden(ctx context.Context, forbidden error) (Installation, error) {
 	_, err := c.objects.ReadObject(ctx, kube.Ref{Group: group})
 	switch {
-	case absent(err):
+	case isAbsent(err):
 		return c.notInstalled(ctx, "the cluster has no API group "+group)
 	case err != nil && !errors.Is(err, kube.ErrForbidden):
 		return Installation{}, fmt.Errorf("look for the API group %s: %w", group, err)
@@ -64,15 +64,15 @@ func (c *Client) detectForbidden(ctx context.Context, forbidden error) (Installa
 	return Installation{}, fmt.Errorf("look for the CephCluster: %w", forbidden)
 }
 
-// notInstalled returns that there is no Rook, and whether its namespace is gone too.
+// notInstalled returns an Installation without Rook. It sets Gone if Rook's namespace does not exist.
 func (c *Client) notInstalled(ctx context.Context, why string) (Installation, error) {
 	_, err := c.objects.ReadObject(ctx, NamespaceRef())
-	if err != nil && !absent(err) && !errors.Is(err, kube.ErrForbidden) {
+	if err != nil && !isAbsent(err) && !errors.Is(err, kube.ErrForbidden) {
 		return Installation{}, err
 	}
-	return Installation{Why: why, Gone: absent(err)}, nil
+	return Installation{Why: why, Gone: isAbsent(err)}, nil
 }
 
-// absent reports whether an error means that the object, or all of Rook, does not exist. A forbidden read does
-// not mean that.
-func absent(err error) bool { return errors.Is(err, kube.ErrNotFound) }
+// isAbsent reports whether an error means that the object, or all of Rook, does not exist. It returns false for a
+// forbidden read.
+func isAbsent(err error) bool { return errors.Is(err, kube.ErrNotFound) }

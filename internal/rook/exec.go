@@ -9,15 +9,15 @@ import (
 
 // Exec implements [API].
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
-	return c.exec.Exec(ctx, pod.in(), argv)
+	return c.exec.Exec(ctx, pod.toExecPod(), argv)
 }
 
 // Interact implements [API].
 func (c *Client) Interact(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
-	return c.exec.Interact(ctx, pod.in(), argv, stdin, stdout, stderr)
+	return c.exec.Interact(ctx, pod.toExecPod(), argv, stdin, stdout, stderr)
 }
 
-// in returns the pod in Rook's namespace.
-func (p Pod) in() podexec.Pod {
+// toExecPod converts the pod for package podexec.
+func (p Pod) toExecPod() podexec.Pod {
 	return podexec.Pod{Namespace: Namespace, Name: p.Name, Container: p.Container}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// inNamespace returns kube.ErrNotFound for objects in Rook's namespace once that is gone or being deleted.
-// EKCO's permissions for them are in the namespace, so the API server would answer only that they may not be
-// read.
+// inNamespace returns kube.ErrNotFound for objects in Rook's namespace if the namespace is gone or being deleted. Without
+// it, the error would be kube.ErrForbidden: the roles with EKCO's permissions are deleted together with the namespace.
 type inNamespace struct{ kube.Objects }
 
 // NamespaceRef names Rook's namespace.
@@ -22,17 +21,18 @@ func NamespaceRef() kube.Ref { return kube.Ref{Version: "v1", Resource: "namespa
 // ReadObject implements [kube.Objects].
 func (o inNamespace) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
 	raw, err := o.Objects.ReadObject(ctx, ref)
-	return raw, o.unlessGone(ctx, ref, err)
+	return raw, o.orNotFoundIfGone(ctx, ref, err)
 }
 
 // ListObjects implements [kube.Objects].
 func (o inNamespace) ListObjects(ctx context.Context, ref kube.Ref, label, value string) ([]json.RawMessage, error) {
 	found, err := o.Objects.ListObjects(ctx, ref, label, value)
-	return found, o.unlessGone(ctx, ref, err)
+	return found, o.orNotFoundIfGone(ctx, ref, err)
 }
 
-// unlessGone returns the error of a call, or kube.ErrNotFound if the namespace is gone or being deleted.
-func (o inNamespace) unlessGone(ctx context.Context, ref kube.Ref, err error) error {
+// orNotFoundIfGone returns kube.ErrNotFound if the namespace is gone or being deleted. Otherwise it returns the error of the
+// call.
+func (o inNamespace) orNotFoundIfGone(ctx context.Context, ref kube.Ref, err error) error {
 	if ref.Namespace != Namespace || !errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
 		return err
 	}

@@ -11,24 +11,24 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// The apps whose pods have ceph. Rook's operator has it in all versions, but since 1.4 its credentials are not
-// where the ceph program looks for them.
+// The values of label app of pods with the ceph program. Rook's operator has the program in all versions, but since
+// 1.4 the program does not find its credentials there.
 const (
 	toolsApp    = "rook-ceph-tools"
 	operatorApp = Operator
 )
 
-// appOf returns the app whose pods have ceph. An unknown version is probably a new one.
-func appOf(version Version) string {
+// appWithCeph returns the app whose pods can run ceph. An unknown version is probably a new version.
+func appWithCeph(version Version) string {
 	if version.Known && !version.AtLeast(1, 4, 0) {
 		return operatorApp
 	}
 	return toolsApp
 }
 
-// ToolsPod implements [API]. It returns the newest usable pod.
+// ToolsPod implements [API]. It prefers the newest pod.
 func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
-	app := appOf(version)
+	app := appWithCeph(version)
 	list, err := kube.List[corev1.Pod](ctx, c.objects, podsRef(), "app", app)
 	if err != nil {
 		return Pod{}, err
@@ -45,7 +45,7 @@ func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 	return Pod{Name: newest.Name, Container: app}, nil
 }
 
-// ended reports whether no container of the pod runs, or will run.
+// ended reports whether the pod has ended and will not start again.
 func ended(p corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
@@ -54,7 +54,7 @@ func ended(p corev1.Pod) bool {
 func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
 	list, err := kube.List[corev1.Pod](ctx, c.objects, podsRef(), OSDLabel, OSDApp)
 	switch {
-	case absent(err):
+	case isAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -62,7 +62,7 @@ func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
 	var found []OSDPod
 	for _, p := range list {
 		if p.Spec.NodeName == node && !ended(p) {
-			found = append(found, OSDPod{Name: p.Name, OSD: osdIn(p.Labels)})
+			found = append(found, OSDPod{Name: p.Name, OSD: osdIDOf(p.Labels)})
 		}
 	}
 	slices.SortFunc(found, func(a, b OSDPod) int { return strings.Compare(a.Name, b.Name) })

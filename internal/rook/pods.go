@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Pods reads and changes settings of Rook's pods: the resources of Ceph's CSI drivers, the placement of the
-// MDS, and priority classes. Errors are those of package kube; every call returns kube.ErrNotFound if there is
-// no CephCluster, or it is being deleted.
+// Pods reads and changes settings of Rook's pods: the resources of Ceph's CSI drivers, the placement of MDS pods, and
+// priority classes. Its errors are errors of package kube. Every call returns kube.ErrNotFound if there is no
+// CephCluster or if the CephCluster is being deleted.
 type Pods struct {
 	objects kube.Objects
 	custom  *Custom
@@ -23,10 +23,10 @@ func NewPods(objects kube.Objects) *Pods {
 	return &Pods{inNamespace{objects}, NewCustom(objects)}
 }
 
-// Installed is a Rook that is installed.
+// Installed describes an installed Rook.
 type Installed struct {
 	Version Version
-	// Unknown is why the version is unknown, or "".
+	// Unknown is the reason why the version is unknown, or "".
 	Unknown string
 }
 
@@ -53,7 +53,7 @@ func (p *Pods) Read(ctx context.Context, of journal.Subject) (journal.RookPodsFa
 	return p.ReadIn(ctx, in, of)
 }
 
-// ReadIn is Read for a Rook that is known to be installed.
+// ReadIn is Read if the caller has already called Installed.
 func (p *Pods) ReadIn(ctx context.Context, in Installed, of journal.Subject) (journal.RookPodsFacts, error) {
 	object, err := p.object(ctx, of)
 	if err != nil {
@@ -66,8 +66,9 @@ func (p *Pods) ReadIn(ctx context.Context, in Installed, of journal.Subject) (jo
 	return facts, err
 }
 
-// Change makes the requested change to the subject with that UID, and returns the new facts. It keeps what is
-// already as requested. If another client changes the object at the same time, it reads the object again.
+// Change makes the requested change to the object of the subject, which must have the requested UID. It returns the new
+// facts. It does not change settings that are already as requested. If another client changes the object at the same
+// time, Change reads the object again and retries.
 func (p *Pods) Change(ctx context.Context, of journal.Subject, input journal.RookPodsInput) (journal.RookPodsFacts, error) {
 	in, err := p.Installed(ctx)
 	if err != nil {
@@ -87,7 +88,7 @@ func (p *Pods) Change(ctx context.Context, of journal.Subject, input journal.Roo
 	}.Make(ctx, p.objects)
 }
 
-// write makes the change only in the version that was read.
+// write makes the change. It fails if the object has another version than raw.
 func (p *Pods) write(ctx context.Context, of journal.Subject, raw json.RawMessage, object podsObject, input journal.RookPodsInput) (json.RawMessage, error) {
 	ref := PodsRef(of)
 	switch of.Kind {

@@ -11,19 +11,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// podsObject is the part that EKCO reads of any object with settings of Rook's pods.
+// podsObject is the part that EKCO reads of an object with settings of Rook's pods, for all kinds of these objects.
 type podsObject struct {
 	metav1.ObjectMeta `json:"metadata"`
-	// Data is a ConfigMap's.
+	// Data is the data of a ConfigMap.
 	Data map[string]string `json:"data"`
 	Spec struct {
-		// MetadataServer is a CephFilesystem's.
+		// MetadataServer is a field of a CephFilesystem.
 		MetadataServer struct {
 			Placement struct {
 				AntiAffinity json.RawMessage `json:"podAntiAffinity"`
 			} `json:"placement"`
 		} `json:"metadataServer"`
-		// Replicas and Template are a workload's.
+		// Replicas and Template are fields of a Deployment or DaemonSet.
 		Replicas *int `json:"replicas"`
 		Template struct {
 			Spec struct {
@@ -48,7 +48,7 @@ func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFact
 	case journal.KindCephMDS:
 		facts.UID = journal.MDSOf(string(o.UID))
 		if o.DeletionTimestamp == nil {
-			facts.OneNode, facts.Spread = placed(o.Spec.MetadataServer.Placement.AntiAffinity)
+			facts.OneNode, facts.Spread = comparePlacement(o.Spec.MetadataServer.Placement.AntiAffinity)
 		}
 	default:
 		facts.Daemon, facts.Priority = o.daemon(), o.Spec.Template.Spec.Priority
@@ -56,25 +56,25 @@ func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFact
 	return facts
 }
 
-// daemon is the daemon that a workload of Rook runs.
+// daemon returns the name of the Ceph daemon that a workload runs.
 func (o podsObject) daemon() string {
 	return strings.TrimPrefix(o.Labels["app"], "rook-ceph-")
 }
 
-// same returns the tests with which a patch changes only the version that was read.
-func (o podsObject) same() []kube.PatchOp {
+// testVersion returns patch operations that fail if the object has another version than o.
+func (o podsObject) testVersion() []kube.PatchOp {
 	return []kube.PatchOp{
 		{Op: "test", Path: "/metadata/uid", Value: o.UID},
 		{Op: "test", Path: "/metadata/resourceVersion", Value: o.ResourceVersion},
 	}
 }
 
-// patchPriority gives the pods of a workload a priority class.
+// patchPriority returns a patch that sets the priority class of a workload's pods.
 func (o podsObject) patchPriority(class string) []kube.PatchOp {
-	return append(o.same(), kube.PatchOp{Op: "add", Path: "/spec/template/spec/priorityClassName", Value: class})
+	return append(o.testVersion(), kube.PatchOp{Op: "add", Path: "/spec/template/spec/priorityClassName", Value: class})
 }
 
-// withPriority returns the whole object with the class, including its resource version.
+// withPriority returns the whole object, including its resource version, with the priority class.
 func withPriority(ref kube.Ref, raw json.RawMessage, class string) (json.RawMessage, error) {
 	return kube.Edit(ref, raw, func(object map[string]any) error {
 		return unstructured.SetNestedField(object, class, "spec", "template", "spec", "priorityClassName")

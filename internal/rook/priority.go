@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// prioritized are the values of label app of the Deployments that get a priority class.
+// prioritized are the values of label app of the Deployments whose pods get a priority class.
 var prioritized = []string{OSDApp, mdsApp, "rook-ceph-mgr", "rook-ceph-mon"}
 
 // NodeCritical is the priority class that EKCO creates if it is configured and missing.
@@ -37,7 +37,7 @@ func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookP
 	}
 	agent, err := p.object(ctx, journal.RookAgent)
 	switch sentinel := kube.Sentinel(err); {
-	case errors.Is(sentinel, kube.ErrNotFound): // Rook has none since it uses CSI
+	case errors.Is(sentinel, kube.ErrNotFound): // Rook has no agent since it uses CSI
 	case err != nil:
 		return nil, err
 	default:
@@ -54,18 +54,18 @@ func (p *Pods) deployments(ctx context.Context) ([]podsObject, error) {
 // rollout is the status that a controller reports for its workload.
 type rollout struct {
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// Of a Deployment.
+	// The fields of a Deployment.
 	Replicas  int `json:"replicas"`
 	Updated   int `json:"updatedReplicas"`
 	Available int `json:"availableReplicas"`
-	// Of a DaemonSet.
+	// The fields of a DaemonSet.
 	Desired         int `json:"desiredNumberScheduled"`
 	UpdatedOnNodes  int `json:"updatedNumberScheduled"`
 	NumberAvailable int `json:"numberAvailable"`
 }
 
-// unrolled returns why the workload is not rolled out, or "".
-func (o podsObject) unrolled(kind string) string {
+// rolloutProblem returns the reason why the workload is not rolled out, or "".
+func (o podsObject) rolloutProblem(kind string) string {
 	wanted, now := 1, o.Status
 	if o.Spec.Replicas != nil {
 		wanted = *o.Spec.Replicas
@@ -84,17 +84,17 @@ func (o podsObject) unrolled(kind string) string {
 	return ""
 }
 
-// RolledOut reads a workload live, and returns why it is not rolled out, or "".
+// RolledOut reads a workload live. It returns the reason why the workload is not rolled out, or "".
 func (p *Pods) RolledOut(ctx context.Context, of journal.Subject) (facts journal.RookPodsFacts, lacks string, err error) {
 	object, err := p.object(ctx, of)
 	if err != nil {
 		return journal.RookPodsFacts{}, "", err
 	}
-	return object.facts(Installed{}, of), object.unrolled(of.Kind), nil
+	return object.facts(Installed{}, of), object.rolloutProblem(of.Kind), nil
 }
 
-// OthersRolledOut names another Deployment of the same daemon that is not rolled out, with the reason, or
-// returns "".
+// OthersRolledOut returns the name of another Deployment of the same daemon that is not rolled out, with the reason. It
+// returns "" if all other Deployments are rolled out.
 func (p *Pods) OthersRolledOut(ctx context.Context, of journal.Subject, daemon string) (lacks string, err error) {
 	deployments, err := p.deployments(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *Pods) OthersRolledOut(ctx context.Context, of journal.Subject, daemon s
 		if other.Name == of.Name || d.daemon() != daemon {
 			continue
 		}
-		if lacks := d.unrolled(other.Kind); lacks != "" {
+		if lacks := d.rolloutProblem(other.Kind); lacks != "" {
 			return "Deployment " + other.Name + " is not rolled out: " + lacks, nil
 		}
 	}
@@ -118,7 +118,7 @@ func PriorityClassRef(name string) kube.Ref {
 	return kube.Ref{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses", Name: name}
 }
 
-// HasPriorityClass reports whether there is a priority class of the name.
+// HasPriorityClass reports whether the priority class exists.
 func (p *Pods) HasPriorityClass(ctx context.Context, name string) (bool, error) {
 	_, err := p.objects.ReadObject(ctx, PriorityClassRef(name))
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
@@ -127,7 +127,7 @@ func (p *Pods) HasPriorityClass(ctx context.Context, name string) (bool, error) 
 	return err == nil, err
 }
 
-// CreatePriorityClass creates [NodeCritical], and no other. It keeps an existing class.
+// CreatePriorityClass creates the class [NodeCritical] if it does not exist. It returns an error for other names.
 func (p *Pods) CreatePriorityClass(ctx context.Context, name string) error {
 	if name != NodeCritical {
 		return fmt.Errorf("create the priority class %s: EKCO creates only %s; create it, or configure another", name, NodeCritical)

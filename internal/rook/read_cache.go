@@ -10,79 +10,80 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ReadCache lets readers share recent reads of an object. Its own reads are live. It is safe for concurrent
-// use.
+// ReadCache lets readers share recent reads of an object; see [ReadCache.MaxAge]. Reads with the ReadCache itself are
+// live. It is safe for concurrent use.
 type ReadCache struct {
 	kube.Objects
 
 	mu      sync.Mutex
 	answers map[kube.Ref]answer
-	// changes counts EKCO's changes: an answer from before a change is not kept.
+	// changes counts EKCO's changes. It shows whether a change was made while a read was in progress: then the answer
+	// is not kept.
 	changes int
 }
 
-// answer is an object or its absence, and when it was read.
+// answer is an object or the error of its read, and the time of the read.
 type answer struct {
 	raw json.RawMessage
 	err error
 	at  time.Time
 }
 
-// NewReadCache returns the objects.
+// NewReadCache returns a cache for reads of the objects.
 func NewReadCache(objects kube.Objects) *ReadCache {
 	return &ReadCache{Objects: objects, answers: map[kube.Ref]answer{}}
 }
 
-// MaxAge returns the same objects for readers that accept a live read of at most this age. Their own reads are
-// not shared.
-func (l *ReadCache) MaxAge(age time.Duration) kube.Objects { return recentReads{l, age} }
+// MaxAge returns the same objects for readers that accept an answer of at most this age. If there is no such answer, it
+// reads the object, but does not cache the new answer.
+func (c *ReadCache) MaxAge(age time.Duration) kube.Objects { return recentReads{c, age} }
 
 // ReadObject implements [kube.Objects].
-func (l *ReadCache) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
-	asked, changes := time.Now(), l.changed()
-	raw, err := l.Objects.ReadObject(ctx, ref)
-	l.keep(ref, answer{raw, err, asked}, changes)
+func (c *ReadCache) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
+	asked, changes := time.Now(), c.changed()
+	raw, err := c.Objects.ReadObject(ctx, ref)
+	c.keep(ref, answer{raw, err, asked}, changes)
 	return raw, err
 }
 
 // PatchObject implements [kube.Objects].
-func (l *ReadCache) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
-	defer l.forget(ref)
-	return l.Objects.PatchObject(ctx, ref, patch)
+func (c *ReadCache) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
+	defer c.forget(ref)
+	return c.Objects.PatchObject(ctx, ref, patch)
 }
 
 // ReplaceObject implements [kube.Objects].
-func (l *ReadCache) ReplaceObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (json.RawMessage, error) {
-	defer l.forget(ref)
-	return l.Objects.ReplaceObject(ctx, ref, object)
+func (c *ReadCache) ReplaceObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (json.RawMessage, error) {
+	defer c.forget(ref)
+	return c.Objects.ReplaceObject(ctx, ref, object)
 }
 
-func (l *ReadCache) changed() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.changes
+func (c *ReadCache) changed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
 }
 
-// keep keeps an answer. Errors are not kept, except that the object does not exist or may not be read.
-func (l *ReadCache) keep(ref kube.Ref, a answer, changes int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// keep caches an answer. Of the errors it caches only kube.ErrNotFound and kube.ErrForbidden.
+func (c *ReadCache) keep(ref kube.Ref, a answer, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	sentinel := kube.Sentinel(a.err)
 	tells := a.err == nil || errors.Is(sentinel, kube.ErrNotFound) || errors.Is(sentinel, kube.ErrForbidden)
-	if delete(l.answers, ref); tells && changes == l.changes {
-		l.answers[ref] = a
+	if delete(c.answers, ref); tells && changes == c.changes {
+		c.answers[ref] = a
 	}
 }
 
-// forget drops what was read before a change, also by reads that have not ended yet.
-func (l *ReadCache) forget(ref kube.Ref) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.changes++
-	delete(l.answers, ref)
+// forget drops the answer from before a change. It also prevents reads in progress from being cached.
+func (c *ReadCache) forget(ref kube.Ref) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	delete(c.answers, ref)
 }
 
-// recentReads are the objects of [ReadCache.MaxAge].
+// recentReads is the result of [ReadCache.MaxAge].
 type recentReads struct {
 	*ReadCache
 	age time.Duration

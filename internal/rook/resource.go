@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// resourceObject is the part that EKCO reads.
+// resourceObject is the part of Rook's custom resources that EKCO reads.
 type resourceObject struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -42,13 +42,13 @@ type poolSection struct {
 	FailureDomain string      `json:"failureDomain"`
 	CrushRoot     string      `json:"crushRoot"`
 	DeviceClass   string      `json:"deviceClass"`
-	// Name overrides Rook's name of the pool: for a CephBlockPool as it is, for a CephFilesystem's data pool
-	// after the filesystem's name.
+	// Name overrides the name that Rook gives the pool. For a data pool of a CephFilesystem, Rook adds the filesystem's
+	// name before it.
 	Name string `json:"name"`
 }
 
-// size is the number of copies of a pool that may put one on any host; 0 for other pools, which may have fewer
-// places than there are hosts.
+// size returns the number of copies of a pool whose copies may be on any host. It returns 0 for other pools, because
+// they may have fewer places than there are hosts.
 func (p poolSection) size() int {
 	anywhere := p.CrushRoot == "" && p.DeviceClass == "" && slices.Contains([]string{"", "host", "osd"}, p.FailureDomain)
 	if r := p.Replicated; anywhere && r != nil && r.PerFailureDomain <= 1 && r.SubFailureDomain == "" {
@@ -57,7 +57,7 @@ func (p poolSection) size() int {
 	return 0
 }
 
-// storageSection keeps the nodes unparsed: a patch tests them.
+// storageSection has the nodes as unparsed JSON, because a patch tests their values.
 type storageSection struct {
 	UseAllNodes *bool             `json:"useAllNodes"`
 	Nodes       []json.RawMessage `json:"nodes"`
@@ -80,7 +80,7 @@ func (s *storageSection) hostnames() (names []string) {
 	return slices.Compact(names)
 }
 
-// mgrs returns the wanted number of mgrs, 0 if unset: then Rook runs one.
+// mgrs returns the wanted number of mgrs. It returns 0 if the number is not set; then Rook runs one mgr.
 func (o resourceObject) mgrs() int {
 	if o.Spec.Mgr == nil {
 		return 0
@@ -88,7 +88,7 @@ func (o resourceObject) mgrs() int {
 	return max(0, o.Spec.Mgr.Count)
 }
 
-// pools returns the pools that may put copies on any host, by the paths of their sizes.
+// pools returns the pools whose copies may be on any host. The key is the path of the pool's size.
 func (o resourceObject) pools() map[string]*poolSection {
 	all := map[string]*poolSection{"/spec": &o.Spec.poolSection, "/spec/metadataPool": o.Spec.MetadataPool, "/spec/dataPool": o.Spec.DataPool}
 	for i, data := range o.Spec.DataPools {
@@ -103,8 +103,8 @@ func (o resourceObject) pools() map[string]*poolSection {
 	return pools
 }
 
-// redundant returns the paths of the sizes for which Rook requires at least 2.
-func (o resourceObject) redundant() (places []string) {
+// sizesWithRedundancy returns the paths of the pool sizes that must be at least 2, because Rook requires it.
+func (o resourceObject) sizesWithRedundancy() (places []string) {
 	for place, pool := range o.pools() {
 		if pool.Replicated.RequireSafe {
 			places = append(places, place)
@@ -114,8 +114,8 @@ func (o resourceObject) redundant() (places []string) {
 	return places
 }
 
-// names returns the names that override Rook's, as Ceph has them.
-func (o resourceObject) names() (names journal.RookNames) {
+// overridingNames returns the pool names that override Rook's names, as they are in Ceph.
+func (o resourceObject) overridingNames() (names journal.RookNames) {
 	for place, pool := range o.pools() {
 		if pool.Name == "" {
 			continue
@@ -131,7 +131,7 @@ func (o resourceObject) names() (names journal.RookNames) {
 	return names
 }
 
-// numbers returns the numbers that EKCO may change, by their paths. Rook before 1.9 always runs one mgr.
+// numbers returns the numbers that EKCO may change, by path. Rook before 1.9 always runs one mgr.
 func (o resourceObject) numbers(version Version) map[string]int {
 	numbers := map[string]int{}
 	count := func(place string, of *counted) {
@@ -152,12 +152,13 @@ func (o resourceObject) numbers(version Version) map[string]int {
 	return numbers
 }
 
-// facts returns the facts. If the object is being deleted, or Ceph runs elsewhere, there is nothing to change.
+// facts returns the facts. If the object is being deleted, or Ceph is an external cluster, the facts have nothing to
+// change.
 func (o resourceObject) facts(version Version) journal.RookFacts {
 	if o.DeletionTimestamp != nil || o.Spec.External.Enable {
 		return journal.RookFacts{UID: string(o.UID), Generation: o.Generation}
 	}
-	facts := journal.RookFacts{UID: string(o.UID), Generation: o.Generation, Numbers: o.numbers(version), Redundant: o.redundant(), Names: o.names()}
+	facts := journal.RookFacts{UID: string(o.UID), Generation: o.Generation, Numbers: o.numbers(version), Redundant: o.sizesWithRedundancy(), Names: o.overridingNames()}
 	if storage := o.Spec.Storage; storage != nil {
 		facts.Storage = &journal.RookStorage{AllNodes: storage.allNodes(), Nodes: storage.hostnames(), Claims: len(storage.Sets) > 0}
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// patch returns a patch that changes nothing if any value differs from what was read.
+// patch returns a patch that changes nothing if any value differs from the value that was read.
 func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: o.UID}}
 	for _, place := range slices.Sorted(maps.Keys(change.Numbers)) {
-		if o.numbers(everyVersion)[place] == change.Numbers[place].To {
+		if o.numbers(versionWithAllNumbers)[place] == change.Numbers[place].To {
 			continue
 		}
 		if change.Numbers[place].From == 0 {
@@ -29,7 +29,8 @@ func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 	return patch
 }
 
-// patchMgrs sets a missing number. A missing field cannot be tested, so the patch tests the resource version.
+// patchMgrs returns a patch that sets the missing number of mgrs. A patch cannot test a missing field, so it tests the
+// resource version.
 func (o resourceObject) patchMgrs(count int) []kube.PatchOp {
 	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: o.ResourceVersion}}
 	if o.Spec.Mgr == nil {
@@ -38,14 +39,14 @@ func (o resourceObject) patchMgrs(count int) []kube.PatchOp {
 	return append(patch, kube.PatchOp{Op: "add", Path: journal.RookMgrs, Value: count})
 }
 
-// everyVersion is a version in which all numbers can change.
-var everyVersion = Version{Known: true, Major: 1, Minor: 9}
+// versionWithAllNumbers is a version of Rook in which all numbers can change.
+var versionWithAllNumbers = Version{Known: true, Major: 1, Minor: 9}
 
 // storageNodes is the path of the list of nodes.
 const storageNodes = "/spec/storage/nodes"
 
-// patchStorage adds the missing nodes, and makes Rook use only listed ones. If a field is missing, it cannot be
-// tested, so the patch tests the resource version.
+// patchStorage returns a patch that adds the missing nodes and makes Rook use only listed nodes. A patch cannot test a
+// missing field. In that case it tests the resource version.
 func (o resourceObject) patchStorage(nodes []journal.RookNode) []kube.PatchOp {
 	storage := o.Spec.Storage
 	var patch []kube.PatchOp

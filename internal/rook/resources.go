@@ -10,18 +10,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Resources reads and changes Rook's custom resources. EKCO may get and patch only those whose names it knows.
-// Errors are those of package kube.
+// Resources reads and changes Rook's custom resources. Its errors are errors of package kube.
 type Resources interface {
-	// ReadResource reads a resource live. It returns kube.ErrNotFound also if the CRD is missing.
+	// ReadResource reads a resource live. It also returns kube.ErrNotFound if the CRD is missing.
 	ReadResource(ctx context.Context, of journal.Subject) (journal.RookFacts, error)
-	// ChangeResource makes the change in the object with that UID, and returns the new facts. It keeps what is
-	// already as requested. It returns kube.ErrConflict and changes nothing if a number has neither its old nor
-	// its new value.
+	// ChangeResource makes the change and returns the new facts. The object must have the UID of the change. Settings
+	// that are already as requested stay as they are. If a number has neither its old nor its new value,
+	// ChangeResource returns kube.ErrConflict and changes nothing.
 	ChangeResource(ctx context.Context, of journal.Subject, change journal.RookChange) (journal.RookFacts, error)
 }
 
-// Custom is the [Resources] of a real cluster.
+// Custom implements [Resources] in a real cluster.
 type Custom struct {
 	objects kube.Objects
 }
@@ -31,8 +30,8 @@ var _ Resources = (*Custom)(nil)
 // NewCustom returns a client of the objects.
 func NewCustom(objects kube.Objects) *Custom { return &Custom{inNamespace{objects}} }
 
-// plurals are the kinds of custom resource that EKCO knows, as the API names them.
-var plurals = map[string]string{
+// resourceNames has the resource name in the API for each kind of custom resource that EKCO knows.
+var resourceNames = map[string]string{
 	journal.RookCluster.Kind:    "cephclusters",
 	journal.KindCephBlockPool:   "cephblockpools",
 	journal.KindCephFilesystem:  "cephfilesystems",
@@ -42,7 +41,7 @@ var plurals = map[string]string{
 // ResourceRef names the object of a subject.
 func ResourceRef(of journal.Subject) kube.Ref {
 	namespace, name, _ := strings.Cut(of.Name, "/")
-	return kube.Ref{Group: group, Version: "v1", Resource: plurals[of.Kind], Namespace: namespace, Name: name}
+	return kube.Ref{Group: group, Version: "v1", Resource: resourceNames[of.Kind], Namespace: namespace, Name: name}
 }
 
 // OperatorRef names the Deployment of Rook's operator.

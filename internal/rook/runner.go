@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// Runner runs programs in the pod that has ceph. It implements InteractiveRunner of package ceph. Make one with
-// [NewRunner]. It is safe for concurrent use.
+// Runner runs programs in a pod that has the ceph program. It implements InteractiveRunner of package ceph. Create it
+// with [NewRunner]. It is safe for concurrent use.
 type Runner struct {
 	api     API
 	version *cachedVersion
 }
 
-// NewRunner returns a runner. The version of Rook decides which pod has ceph. The runner reads it at most once
-// a minute, while it is known and programs can run there.
+// NewRunner returns a runner. The runner needs the version of Rook to find the pod with ceph. It caches a known version
+// for a minute, or until a program cannot run in the pod.
 func NewRunner(api API) Runner {
 	return Runner{api: api, version: &cachedVersion{api: api}}
 }
 
-// Run runs argv in the pod, which it looks up each time, because the last pod may be on a lost node. See
-// [API.Exec].
+// Run runs argv in the pod. It searches the pod each time, because the last pod may be on a lost node. See [API.Exec].
 func (r Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	version, err := r.version.ask(ctx)
 	if err != nil {
@@ -69,8 +68,8 @@ func (r Runner) Interact(ctx context.Context, place string, argv []string, stdin
 	return exitCode, err
 }
 
-// forgetUnlessGivenUp drops the cached version after an error: after an upgrade of Rook, ceph may be in another
-// pod.
+// forgetUnlessGivenUp drops the cached version after an error, because after an upgrade of Rook another pod may have
+// ceph. It keeps the version if the caller has stopped waiting.
 func (r Runner) forgetUnlessGivenUp(ctx context.Context) {
 	if ctx.Err() == nil {
 		r.version.forget()

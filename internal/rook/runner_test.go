@@ -64,7 +64,7 @@ func TestRooksVersionIsAskedForOnceAMinuteAndWhatIsUnknownEachTime(t *testing.T)
 		want(old, 5)
 		api.found.Version = upgraded
 		want(old, 5)
-		time.Sleep(versionLasts)
+		time.Sleep(maxVersionAge)
 		want(upgraded, 6)
 	})
 }

@@ -24,8 +24,9 @@ func (c *Client) cephCluster(ctx context.Context) (cephCluster, error) {
 	return kube.Get[cephCluster](ctx, c.objects, ResourceRef(journal.RookCluster))
 }
 
-// find returns the index and name of the first listed node with any of the names, or -1.
-func (c cephCluster) find(names ...string) (int, string) {
+// findNode returns the index and the name of the first listed node with one of the names. The index is -1 if there is no
+// such node.
+func (c cephCluster) findNode(names ...string) (int, string) {
 	for i, entry := range c.Spec.Storage.Nodes {
 		var node struct {
 			Name string `json:"name"`
@@ -41,13 +42,13 @@ func (c cephCluster) find(names ...string) (int, string) {
 func (c *Client) StorageNode(ctx context.Context, names ...string) (StorageNode, error) {
 	cluster, err := c.cephCluster(ctx)
 	switch {
-	case absent(err):
+	case isAbsent(err):
 		return StorageNode{}, nil
 	case err != nil:
 		return StorageNode{}, err
 	}
 	node := StorageNode{ClusterUID: string(cluster.UID), UseAllNodes: cluster.Spec.Storage.allNodes()}
-	if i, name := cluster.find(names...); i >= 0 {
+	if i, name := cluster.findNode(names...); i >= 0 {
 		node.Name, node.Entry = name, cluster.Spec.Storage.Nodes[i]
 	}
 	return node, nil
@@ -62,10 +63,10 @@ func (c *Client) RemoveStorageNode(ctx context.Context, node StorageNode) (remov
 	return removed, err
 }
 
-// removeStorageNode removes the entry only if it is still in its place and the list is still in use.
+// removeStorageNode removes the entry only if the entry has not moved and Rook still uses the list.
 func (c *Client) removeStorageNode(ctx context.Context, node StorageNode) (json.RawMessage, error) {
 	cluster, inUse, err := c.listOf(ctx, node)
-	i, _ := cluster.find(node.Name)
+	i, _ := cluster.findNode(node.Name)
 	if err != nil || !inUse || i < 0 {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (c *Client) AddStorageNode(ctx context.Context, node StorageNode) error {
 
 func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 	cluster, inUse, err := c.listOf(ctx, node)
-	if i, _ := cluster.find(node.Name); err != nil || !inUse || i >= 0 {
+	if i, _ := cluster.findNode(node.Name); err != nil || !inUse || i >= 0 {
 		return err
 	}
 	add := kube.PatchOp{Op: "add", Path: "/spec/storage/nodes/-", Value: node.Entry}
@@ -104,10 +105,10 @@ func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 	return err
 }
 
-// listOf returns the CephCluster, and whether it is the one from which the node was captured and uses its list.
+// listOf returns the CephCluster. inUse reports whether it is the cluster that had the node, and Rook uses its list.
 func (c *Client) listOf(ctx context.Context, node StorageNode) (cluster cephCluster, inUse bool, err error) {
 	cluster, err = c.cephCluster(ctx)
-	if node.Name == "" || absent(err) {
+	if node.Name == "" || isAbsent(err) {
 		return cluster, false, nil
 	}
 	return cluster, node.ClusterUID == string(cluster.UID) && !cluster.Spec.Storage.allNodes(), err

@@ -21,8 +21,8 @@ func (v Version) String() string {
 	return fmt.Sprintf("v%d.%d.%d", v.Major, v.Minor, v.Patch)
 }
 
-// AtLeast reports whether the version is known and not older than this one. It ignores what follows the
-// numbers: kURL's "v1.0.4-14.2.21" is 1.0.4.
+// AtLeast reports whether the version is known and at least the given version. It uses only the first three numbers:
+// kURL's "v1.0.4-14.2.21" is 1.0.4.
 func (v Version) AtLeast(major, minor, patch int) bool {
 	if !v.Known {
 		return false
@@ -35,7 +35,7 @@ func (v Version) AtLeast(major, minor, patch int) bool {
 	return true
 }
 
-// semver is a semantic version after an optional v.
+// semver matches a semantic version with an optional v before it.
 var semver = regexp.MustCompile(`^v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
 
 // versionOf reads the version from the tag of an image.
@@ -46,7 +46,7 @@ func versionOf(image string) (Version, bool) {
 	}
 	version := Version{Known: true}
 	for i, number := range []*int{&version.Major, &version.Minor, &version.Patch} {
-		// At most nine digits: it fits.
+		// The pattern allows at most nine digits, so there is no overflow.
 		*number, _ = strconv.Atoi(found[i+1])
 	}
 	return version, true

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ScaleDown implements [API]. kURL's permissions allow neither a patch nor the scale subresource, so it reads
-// and replaces the whole object.
+// ScaleDown implements [API]. It reads and replaces the whole object, because kURL's permissions allow neither a patch
+// nor the scale subresource.
 func (c *Client) ScaleDown(ctx context.Context, name, uid string) error {
 	return kube.Retry(kube.ErrConflict, func() error { return c.scaleDown(ctx, deploymentRef(name), uid) })
 }

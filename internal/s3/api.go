@@ -17,12 +17,12 @@ type Version struct {
 	ID           string
 	DeleteMarker bool
 	Size         int64
-	// ETag is without quotes, and empty for a delete marker.
+	// ETag has no quotes. It is empty for a delete marker.
 	ETag string
-	// Modified is exact to the millisecond, as servers report it.
+	// Modified is the time of modification, exact to the millisecond.
 	Modified time.Time
-	// Attributes are nil for a delete marker, and if a listing could not report them: see
-	// [Source.Describe].
+	// Attributes is nil for a delete marker, or if a listing could not report them. Then [Source.Describe]
+	// returns them.
 	Attributes *Attributes
 }
 
@@ -30,7 +30,7 @@ type Version struct {
 type Attributes struct {
 	// Headers are the stored standard headers and the user's metadata, by canonical names.
 	Headers map[string]string
-	// Expires is a header, too, but listings leave it out. It changes only with the time of
+	// Expires is a header that listings leave out. It changes only together with the time of
 	// modification.
 	Expires string
 	Tags    map[string]string
@@ -71,32 +71,32 @@ type Part struct {
 // Content is the content of a version. Close it after use.
 type Content struct {
 	io.ReadCloser
-	// Expires and Headers are those of the version's [Attributes].
+	// Expires and Headers have the values of the version's [Attributes].
 	Expires string
 	Headers map[string]string
 }
 
 // Source is the store to copy from. Implementations are safe for concurrent use, and every call
-// honours its context.
+// ends when its context is done.
 type Source interface {
 	// Buckets lists the buckets by name.
 	Buckets(ctx context.Context) ([]string, error)
-	// Versions lists every version and delete marker of the objects of a bucket with keys after the
-	// given key, by key in byte order, the newest version of each object first. What changes during
-	// the listing may be listed as it was or as it is. An error ends the listing.
+	// Versions lists every version and delete marker of a bucket with a key after the given key. It
+	// sorts by key in byte order, and lists the newest version of each object first. If an object
+	// changes during the listing, Versions may list its old or its new state. An error ends the listing.
 	Versions(ctx context.Context, bucket, after string) iter.Seq2[Version, error]
-	// VersionsOf lists the versions of one object only. It is empty if the object does not exist.
+	// VersionsOf lists the versions of one object. The list is empty if the object does not exist.
 	VersionsOf(ctx context.Context, bucket, key string) ([]Version, error)
 	// Describe returns the attributes of a version.
 	Describe(ctx context.Context, bucket string, v Version) (Attributes, error)
-	// Open opens length bytes of the content of a version from an offset. It returns ErrGone if the
-	// version does not exist with that ETag.
+	// Open opens length bytes of the content of a version from an offset. It returns ErrGone if no
+	// version with this ETag exists.
 	Open(ctx context.Context, bucket string, v Version, offset, length int64) (Content, error)
 	// Settings returns the settings of a bucket that are not at their defaults.
 	Settings(ctx context.Context, bucket string) (Settings, error)
 }
 
-// Target is the store to copy to. Its content is compared with the source.
+// Target is the store to copy to. It is also a [Source], because its content is compared.
 type Target interface {
 	Source
 	// CreateBucket creates a bucket, with object lock if locked is set. It succeeds if the bucket
@@ -107,28 +107,27 @@ type Target interface {
 	// Set changes one setting of a bucket; an empty value removes it. It returns ErrNotOffered if
 	// the server does not support the setting.
 	Set(ctx context.Context, bucket string, name SettingName, value string) error
-	// Put stores a version with its id, time of modification, ETag and attributes. It may return
-	// ErrExists if a version with that id and ETag exists. The server compares the content with the
-	// ETag. Set unchecked if the ETag is no checksum. Old is the version with that id that the
-	// caller has seen, nil for none. For a version without its own id, Put replaces only old;
-	// otherwise it returns ErrExists.
+	// Put stores a version with its id, time of modification, ETag and attributes. The server compares the
+	// content with the ETag. Set unchecked if the ETag is not a checksum of the content. old is the
+	// version with this id that the caller has seen, or nil. For a version without its own id, Put replaces
+	// only old. It returns ErrExists if another version is stored, and may return ErrExists if
+	// a version with this id and ETag exists.
 	Put(ctx context.Context, bucket string, v Version, old *Version, content io.Reader, unchecked bool) error
-	// Begin starts a multipart upload of a version. After a crash the upload remains until the
-	// server removes it.
+	// Begin starts a multipart upload of a version and returns its id. After a crash of EKCO the upload
+	// remains until the server removes it.
 	Begin(ctx context.Context, bucket string, v Version) (upload string, err error)
-	// PutPart stores a part; all but the last have at least 5 MiB.
+	// PutPart stores a part. Every part except the last must have at least 5 MiB.
 	PutPart(ctx context.Context, bucket string, v Version, upload string, number int, content io.Reader, size int64) (Part, error)
-	// Complete makes a version of all parts. It replaces any version with that id: servers apply a
-	// condition only to the newest version of the key.
+	// Complete makes a version of all parts. It replaces any version with the same id, because servers can
+	// check a condition only for the newest version of the key.
 	Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error
 	// Abort removes an upload that was not completed.
 	Abort(ctx context.Context, bucket string, v Version, upload string) error
 	// PutMarker stores a delete marker with its id and time.
 	PutMarker(ctx context.Context, bucket string, v Version) error
-	// Annotate changes tags, retention and legal hold of a stored version from old to those of v.
+	// Annotate changes tags, retention and legal hold of a stored version from old to the values of v.
 	Annotate(ctx context.Context, bucket string, v Version, old Attributes) error
-	// Remove deletes a version. It succeeds if the version does not exist. The request is sent only
-	// once, as in PutMarker and Annotate: with a second one, the version might be what a client
-	// wrote in between.
+	// Remove deletes a version. It succeeds if the version does not exist. Like PutMarker and Annotate, it
+	// sends its request only once: a repeated request could hit a version that a client wrote in between.
 	Remove(ctx context.Context, bucket string, v Version) error
 }

@@ -24,8 +24,8 @@ const (
 	encryptedByUser = "X-Amz-Server-Side-Encryption-Customer-Algorithm"
 )
 
-// stored reports whether the server stores the header with an object and returns it to readers.
-func stored(header string) bool {
+// isStoredHeader reports whether the server stores the header with an object and returns it to readers.
+func isStoredHeader(header string) bool {
 	switch header {
 	case contentType, "Content-Encoding", "Content-Disposition", "Content-Language", "Cache-Control":
 		return true
@@ -33,12 +33,11 @@ func stored(header string) bool {
 	return strings.HasPrefix(header, "X-Amz-Meta-") || strings.HasPrefix(header, "X-Minio-Meta-")
 }
 
-// listedAttributes returns the attributes from a listing, nil if the listing changed or left out some of
-// them.
+// listedAttributes returns the attributes from a listing, or nil if the listing changed or left out an attribute.
 func listedAttributes(object *minio.ObjectInfo) *Attributes {
 	headers := make(map[string]string, len(object.UserMetadata))
 	for name, value := range object.UserMetadata {
-		// The server replaced a character that XML cannot represent.
+		// The server replaces characters that XML cannot represent.
 		if strings.ContainsRune(value, utf8.RuneError) {
 			return nil
 		}
@@ -58,7 +57,7 @@ func listedAttributes(object *minio.ObjectInfo) *Attributes {
 func toAttributes(headers map[string]string) (Attributes, error) {
 	a := Attributes{Headers: make(map[string]string, len(headers)), Expires: headers[expires]}
 	for name, value := range headers {
-		if stored(name) {
+		if isStoredHeader(name) {
 			a.Headers[name] = value
 		}
 	}
@@ -81,22 +80,22 @@ func toAttributes(headers map[string]string) (Attributes, error) {
 func (c *Client) Describe(ctx context.Context, bucket string, v Version) (Attributes, error) {
 	stat, err := c.core.StatObject(ctx, bucket, v.Key, minio.StatObjectOptions{VersionID: v.ID})
 	if err != nil {
-		return Attributes{}, failed("read the attributes of object", bucket, v.Key, err)
+		return Attributes{}, addContext("read the attributes of object", bucket, v.Key, err)
 	}
-	attributes, err := toAttributes(flat(stat.Headers))
+	attributes, err := toAttributes(joinHeaders(stat.Headers))
 	if err != nil || stat.UserTagCount == 0 {
 		return attributes, err
 	}
 	tags, err := c.core.GetObjectTagging(ctx, bucket, v.Key, minio.GetObjectTaggingOptions{VersionID: v.ID})
 	if err != nil {
-		return Attributes{}, failed("read the tags of object", bucket, v.Key, err)
+		return Attributes{}, addContext("read the tags of object", bucket, v.Key, err)
 	}
 	attributes.Tags = tags.ToMap()
 	return attributes, nil
 }
 
-// flat joins the values of each header.
-func flat(header http.Header) map[string]string {
+// joinHeaders joins the values of each header to one text.
+func joinHeaders(header http.Header) map[string]string {
 	headers := make(map[string]string, len(header))
 	for name, values := range header {
 		headers[name] = strings.Join(values, ",")
@@ -114,12 +113,12 @@ func putOptions(v Version) minio.PutObjectOptions {
 	}
 	options := minio.PutObjectOptions{
 		UserMetadata: headers, UserTags: a.Tags,
-		// The server compares the ETag instead, which costs EKCO nothing.
+		// The server compares the ETag instead, so EKCO need not compute a checksum.
 		DisableContentSha256: true,
 		Internal: minio.AdvancedPutOptions{
 			SourceVersionID: v.ID, SourceETag: v.ETag, SourceMTime: v.Modified,
-			// The server then sends no event, and accepts a retention that is over. The
-			// replication status is not set: clients would see it.
+			// With this, the server sends no event and accepts an expired retention. The
+			// replication status is not set, because clients would see it.
 			ReplicationRequest: true,
 		},
 	}

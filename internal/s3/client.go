@@ -19,7 +19,7 @@ type Endpoint struct {
 	Credentials
 }
 
-// Credentials are those of a store's root user. Printing them does not show them.
+// Credentials are the credentials of a store's root user. Printing them does not show them.
 type Credentials struct{ AccessKey, SecretKey string }
 
 // String hides the credentials.
@@ -44,20 +44,20 @@ const DefaultStall = 2 * time.Minute
 
 // Options of a client, with defaults.
 type Options struct {
-	// Stall is how long a connection may transfer nothing before it is closed.
+	// Stall is the time without any transfer after which a connection is closed.
 	Stall time.Duration
-	// Others are more addresses of the same store. They are tried in turn if a connection fails.
+	// Others are more addresses of the same store. If a connection fails, the client tries the next address.
 	Others []string
 }
 
 // Client is a client of a store. It is a [Source] and a [Target].
 type Client struct {
 	endpoint Endpoint
-	// once sends each request only once: a repeated request could change what a client wrote in
-	// between.
-	core, once *minio.Core
-	transport  *http.Transport
-	// region is the server's, once the server has reported it.
+	// noRetry sends each request only once: a repeated request could change a version that another client wrote
+	// in between.
+	core, noRetry *minio.Core
+	transport     *http.Transport
+	// region is the server's region. It is empty until the server has reported it.
 	region atomic.Value
 }
 
@@ -70,7 +70,7 @@ func NewClient(endpoint Endpoint, options Options) (*Client, error) {
 	}
 	transport := newTransport(options.Stall, append([]string{endpoint.Address}, options.Others...))
 	c := &Client{endpoint: endpoint, transport: transport}
-	for core, attempts := range map[**minio.Core]int{&c.core: retries, &c.once: 1} {
+	for core, attempts := range map[**minio.Core]int{&c.core: maxRequestAttempts, &c.noRetry: 1} {
 		var err error
 		*core, err = minio.NewCore(endpoint.Address, &minio.Options{
 			Creds:        credentials.NewStaticV4(endpoint.AccessKey, endpoint.SecretKey, ""),
@@ -86,8 +86,8 @@ func NewClient(endpoint Endpoint, options Options) (*Client, error) {
 	return c, nil
 }
 
-// retries is how often minio-go sends a request without a body before it returns the error.
-const retries = 5
+// maxRequestAttempts is the number of times that minio-go sends a request without a body.
+const maxRequestAttempts = 5
 
 // Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }

@@ -20,9 +20,9 @@ var (
 	ErrDigest = errors.New("the content does not have the announced checksum")
 	// ErrUnreadable: only a key of the client can decrypt the content (SSE-C).
 	ErrUnreadable = errors.New("the object is encrypted with a key that only its owner has")
-	// ErrNotOffered: the server does not support this.
+	// ErrNotOffered: the server does not support the operation.
 	ErrNotOffered = errors.New("the server does not offer this")
-	// ErrDenied: the server does not accept the credentials, or does not permit this with them.
+	// ErrDenied: the server does not accept the credentials, or they do not permit the operation.
 	ErrDenied = errors.New("the server refuses the credentials")
 	// ErrFull: the server has no free space for the object.
 	ErrFull = errors.New("the server has no free space")
@@ -36,13 +36,13 @@ var (
 	ErrForgotten = errors.New("the server no longer knows this one")
 )
 
-// kinds maps the codes of S3 errors to errors of this package.
-var kinds = map[string]error{
+// errorKinds maps S3 error codes to errors of this package.
+var errorKinds = map[string]error{
 	minio.NoSuchBucket:  ErrGone,
 	minio.NoSuchKey:     ErrGone,
 	minio.NoSuchVersion: ErrGone,
 	"NoSuchObject":      ErrGone,
-	// An object whose newest version is a delete marker.
+	// The newest version of the object is a delete marker.
 	"MethodNotAllowed": ErrGone,
 	"InvalidRange":     ErrGone,
 
@@ -64,8 +64,8 @@ var kinds = map[string]error{
 	"XMinioHealNoSuchProcess":        ErrForgotten,
 }
 
-// failed adds the operation and its object or bucket to an error.
-func failed(what, bucket, key string, err error) error {
+// addContext adds the operation and its object or bucket to an error.
+func addContext(what, bucket, key string, err error) error {
 	on := bucket
 	if key != "" {
 		on += "/" + key
@@ -73,13 +73,13 @@ func failed(what, bucket, key string, err error) error {
 	return fmt.Errorf("%s %q: %w", what, on, explain(err))
 }
 
-// explain wraps the error of this package that an answer stands for.
+// explain wraps a server's error in the matching error of this package.
 func explain(err error) error {
 	var response minio.ErrorResponse
 	if err == nil || !errors.As(err, &response) {
 		return err
 	}
-	kind := kinds[response.Code]
+	kind := errorKinds[response.Code]
 	if kind == nil && response.StatusCode == http.StatusNotFound {
 		kind = ErrGone
 	}
@@ -99,7 +99,7 @@ type Refusal interface {
 	Reason() string
 }
 
-// refused is a request that the server would refuse again: a code of the 400s other than for
+// refused is the error of a request that the server would refuse again: an HTTP status 4xx that is not about
 // permissions.
 type refused struct{ minio.ErrorResponse }
 

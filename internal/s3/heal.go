@@ -17,16 +17,16 @@ import (
 
 // HealBegun is a healing scan that has started.
 type HealBegun struct {
-	// Token identifies the scan in later questions. It is no secret: these need the credentials,
-	// too.
+	// Token identifies the scan in later requests. It is not secret, because these requests also need the
+	// credentials.
 	Token string
-	// At is the start, by the server's clock.
+	// At is the start of the scan by the server's clock.
 	At time.Time
 }
 
 // HealNews is the progress of a scan. Each item is reported once.
 type HealNews struct {
-	// Ended is set when the server scans nothing more. Failed says why, if it ended early.
+	// Ended is set when the scan has ended. Failed is the reason if the scan ended early.
 	Ended  bool
 	Failed string
 	Items  []HealItem
@@ -39,11 +39,11 @@ type HealItem struct {
 	Kind  HealKind
 	// Bucket, Key and Version name the item. A version without an id is [NullVersion].
 	Bucket, Key, Version string
-	// Detail is the server's error, empty for none.
+	// Detail is the server's error message, or empty.
 	Detail string
-	// Of is how many drives should have a part of it, 0 if the server does not report it.
+	// Of is the number of drives that should have a part of the item. It is 0 if the server does not report it.
 	Of int
-	// Before and After are the states of those drives before and after the scan of the item.
+	// Before and After are the states of the drives before and after the scan of the item.
 	Before, After []DriveState
 }
 
@@ -59,28 +59,27 @@ const (
 // DriveState is the state of an item on a drive.
 type DriveState struct{ Drive, State string }
 
-// DriveOK is the state of a drive with everything that it should have, DriveMissing of a drive with
-// nothing.
+// The states of a drive: with DriveOK it has its part of the item, and with DriveMissing it has no part.
 const (
 	DriveOK      = "ok"
 	DriveMissing = "missing"
 )
 
-// healPage is the path of requests about scans.
-const healPage = admin + "/heal/"
+// healPath is the path of requests about healing scans.
+const healPath = adminPath + "/heal/"
 
-// everything requests a scan of all buckets and the server's own data. It checks whether each drive
-// has its part of each version, but does not read the contents.
-const everything = `{"recursive":true,"scanMode":1}`
+// scanEverything is the body of a request to scan all buckets and the server's own data. The scan checks whether
+// each drive has its part of each version, but does not read the contents.
+const scanEverything = `{"recursive":true,"scanMode":1}`
 
-// BeginHeal starts a scan of all objects, which restores missing parts. It returns ErrHealing if
-// the server already runs one. The other servers of the store do not know the scan.
+// BeginHeal starts a healing scan of all objects. The scan restores missing parts. BeginHeal returns ErrHealing if
+// the server already runs a scan. The other servers of the store do not know the scan.
 func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 	asked, err := c.clock(ctx)
 	if err != nil {
 		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w", c, err)
 	}
-	answer, err := c.request(ctx, http.MethodPost, healPage, "", []byte(everything))
+	answer, err := c.request(ctx, http.MethodPost, healPath, "", []byte(scanEverything))
 	var begun struct {
 		ClientToken string
 		StartTime   time.Time
@@ -94,17 +93,17 @@ func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 	if begun.ClientToken == "" || begun.StartTime.IsZero() {
 		return HealBegun{}, fmt.Errorf("start a healing scan on %s: the answer has no token or no start time", c)
 	}
-	// While a scan runs, MinIO may answer a second request with that scan. Its results belong to
-	// the client that started it, and may be old. Such a scan started before the server was asked
-	// for its time. Whole seconds do not show this: a busy server may return a scan that started
-	// in the same second.
+	// While a scan runs, MinIO may answer a second request with the running scan. Its results belong to the
+	// client that started it. EKCO detects this because the running scan started before asked, the time at which
+	// EKCO read the server's clock. The comparison needs fractions of a second: the running scan may have started in
+	// the same second.
 	if begun.StartTime.Before(asked) {
 		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
 	}
 	return HealBegun{Token: begun.ClientToken, At: begun.StartTime}, nil
 }
 
-// clock returns the server's time, rounded down to a second if it reports no exact time.
+// clock returns the server's time. It is rounded down to a second if the server reports no exact time.
 func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, DefaultHealthLimit)
 	defer cancel()
@@ -112,7 +111,7 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
-	response, err := c.caller().Do(request)
+	response, err := c.httpClient().Do(request)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
@@ -122,8 +121,8 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	return serverTime(response.Header)
 }
 
-// serverTime returns the server's time from response headers. MinIO's request ID is the time in
-// nanoseconds, in hexadecimal. If it does not match the header Date, Date is used.
+// serverTime reads the server's time from response headers. MinIO's request ID is the time in hexadecimal
+// nanoseconds. If the ID does not match the header Date, serverTime returns Date.
 func serverTime(header http.Header) (time.Time, error) {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
@@ -137,11 +136,11 @@ func serverTime(header http.Header) (time.Time, error) {
 	return date, nil
 }
 
-// HealNews returns what was scanned since the last question. If the answer is lost, so are its
-// items. With more than 1000 items that were not collected the scan pauses, for up to a day. It
-// returns ErrForgotten if the server does not know the scan.
+// HealNews returns the items that were scanned since the last call. If an answer is lost, its items are lost. When
+// more than 1000 items are not collected, the server pauses the scan, for up to a day. HealNews returns
+// ErrForgotten if the server does not know the scan.
 func (c *Client) HealNews(ctx context.Context, token string) (HealNews, error) {
-	answer, err := c.request(ctx, http.MethodPost, healPage, url.Values{"clientToken": {token}}.Encode(), nil)
+	answer, err := c.request(ctx, http.MethodPost, healPath, url.Values{"clientToken": {token}}.Encode(), nil)
 	var body healAnswerBody
 	if err == nil {
 		err = healAnswer(answer, &body)
@@ -203,7 +202,7 @@ func (t healAnswerBody) news() HealNews {
 	return news
 }
 
-// healAnswer reads an answer. An error may follow after the server has sent the status 200.
+// healAnswer parses an answer. The server may send an error even after the status 200.
 func healAnswer(answer []byte, into any) error {
 	answer = bytes.TrimSpace(answer)
 	var refused minio.ErrorResponse
@@ -217,8 +216,8 @@ func healAnswer(answer []byte, into any) error {
 	return nil
 }
 
-// healError explains an error. It leaves out the text of the server if another client runs a scan:
-// that text has the token of the scan.
+// healError explains an error. If another client runs a scan, it leaves out the server's text, because the text
+// contains the token of that scan.
 func healError(err error) error {
 	if err = explain(err); errors.Is(err, ErrHealing) {
 		return ErrHealing

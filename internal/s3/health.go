@@ -12,20 +12,20 @@ const DefaultHealthLimit = 10 * time.Second
 
 // Health is what a server reports about its store.
 type Health struct {
-	// Writable is set if enough drives work to write; with maintenance, if enough would work
-	// without the server that was asked.
+	// Writable is set if enough drives work to write. With maintenance, it is set if enough drives would work
+	// without the queried server.
 	Writable bool
-	// Healing is how many drives are being restored, as far as that server knows.
+	// Healing is the number of drives that are being restored, as far as the queried server knows.
 	Healing int
-	// WriteQuorum is how many drives a write needs.
+	// WriteQuorum is the number of drives that a write needs.
 	WriteQuorum int
-	// Status is the HTTP status.
+	// Status is the HTTP status code.
 	Status int
 }
 
-// Health asks a server whether its store can be written to; with maintenance, whether it still
-// could be without this server. It needs no credentials. An error means that there was no answer
-// within the limit, and says nothing about the health.
+// Health asks a server whether its store is writable. With maintenance, it asks whether the store would be writable
+// without this server. Health needs no credentials. An error means that there was no answer within the limit; it
+// does not mean that the store is unhealthy.
 func (c *Client) Health(ctx context.Context, maintenance bool, limit time.Duration) (Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -37,7 +37,7 @@ func (c *Client) Health(ctx context.Context, maintenance bool, limit time.Durati
 	if err != nil {
 		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
 	}
-	response, err := c.caller().Do(request)
+	response, err := c.httpClient().Do(request)
 	if err != nil {
 		return Health{}, fmt.Errorf("ask %s for its health: %w", c, err)
 	}
@@ -46,7 +46,7 @@ func (c *Client) Health(ctx context.Context, maintenance bool, limit time.Durati
 	}
 	return Health{
 		Writable: response.StatusCode == http.StatusOK,
-		Healing:  number(response.Header, "X-Minio-Healing-Drives"), WriteQuorum: number(response.Header, "X-Minio-Write-Quorum"),
+		Healing:  headerNumber(response.Header, "X-Minio-Healing-Drives"), WriteQuorum: headerNumber(response.Header, "X-Minio-Write-Quorum"),
 		Status: response.StatusCode,
 	}, nil
 }

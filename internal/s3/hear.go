@@ -13,25 +13,24 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Removal is a removal by a client or a lifecycle rule: of a version, of all versions of an object
-// if ID is empty, or of a bucket with all its objects if Key is empty, too.
+// Removal is a removal by a client or a lifecycle rule. It concerns one version. If ID is empty, it concerns all
+// versions of an object. If Key is also empty, it concerns a bucket with all its objects.
 type Removal struct {
 	Bucket, Key, ID string
-	// At is the time by the server's clock.
+	// At is the time of the removal by the server's clock.
 	At time.Time
 	// Nothing is set if the version did not exist.
 	Nothing bool
 }
 
-// removals requests the events of all buckets, and a sign of life each second.
-var removals = url.Values{"events": {"s3:ObjectRemoved:*", "s3:BucketRemoved:*"}, "prefix": {""}, "suffix": {""}, "ping": {"1"}}
+// removalEvents requests the removals in all buckets, and a keep-alive each second.
+var removalEvents = url.Values{"events": {"s3:ObjectRemoved:*", "s3:BucketRemoved:*"}, "prefix": {""}, "suffix": {""}, "ping": {"1"}}
 
-// Hear reports each removal until an error ends it. A server drops events that it cannot send fast
-// enough, closes each connection after an hour, and does not report that a lifecycle rule removed a
-// delete marker. So no event does not mean that nothing was removed. Some servers delay events
-// until there are 4 KiB of them; see [Client.Echo].
+// Hear calls heard for each removal until an error occurs. It can miss removals: a server drops events that it
+// cannot send fast enough, closes each connection after an hour, and does not report delete markers that a
+// lifecycle rule removes. Some servers delay events until they have 4 KiB of them; see [Client.Echo].
 func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
-	response, err := c.send(ctx, http.MethodGet, "/", removals.Encode(), nil)
+	response, err := c.send(ctx, http.MethodGet, "/", removalEvents.Encode(), nil)
 	if err != nil {
 		return fmt.Errorf("listen to the events of %s: %w", c, explain(err))
 	}
@@ -52,12 +51,11 @@ func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
 // noVersion is an id that no version has.
 const noVersion = "00000000-0000-4000-8000-000000000000"
 
-// Echo makes the server send an event: it asks to remove a version that does not exist, of a key
-// that does not exist.
+// Echo makes the server send an event: it requests the removal of a version and a key that do not exist.
 func (c *Client) Echo(ctx context.Context, bucket, key string) error {
 	err := c.core.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{VersionID: noVersion})
 	if err = explain(err); err != nil && !errors.Is(err, ErrGone) {
-		return failed("ask for an event of", bucket, key, err)
+		return addContext("ask for an event of", bucket, key, err)
 	}
 	return nil
 }
@@ -72,8 +70,8 @@ type event struct {
 	}
 }
 
-// removal returns what an event reports as removed. Creating a delete marker removes nothing; MinIO
-// reports the removal of a marker in the same way.
+// removal returns the removal that an event reports. It returns false for the creation of a delete marker, which
+// removes nothing. MinIO reports the removal of a delete marker like the removal of a version.
 func (e event) removal() (Removal, bool) {
 	removal := Removal{Bucket: e.S3.Bucket.Name, Key: e.S3.Object.Key, At: e.EventTime}
 	switch e.EventName {

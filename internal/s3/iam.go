@@ -20,26 +20,26 @@ import (
 	"strings"
 )
 
-// groups is the file of the groups.
-const groups = "groups.json"
+// groupsFile is the file of the groups.
+const groupsFile = "groups.json"
 
-// iamKinds are the kinds of entries in an export, by the names of its files, in the order in which
-// they can be removed.
+// iamKinds are the kinds of entries in an export with their file names, in the order in which EKCO can remove
+// entries.
 var iamKinds = []struct{ file, kind string }{
 	{"svcaccts.json", "service account"},
 	{"user_mappings.json", "policy of user"},
 	{"group_mappings.json", "policy of group"},
 	{"stsuser_mappings.json", "policy of external user"},
-	{groups, "group"},
+	{groupsFile, "group"},
 	{"users.json", "user"},
 	{"policies.json", "policy"},
 }
 
-// IAM are the users, groups, policies and service accounts of a server, with their secrets. Do not
-// store it. Printing it does not show it.
+// IAM has the users, groups, policies and service accounts of a server, with their secrets. Do not store it.
+// Printing it shows no contents.
 type IAM struct {
 	archive []byte
-	// entries are by file and name.
+	// entries has the entries by file name and entry name.
 	entries map[string]map[string]map[string]any
 }
 
@@ -51,7 +51,7 @@ func (*IAM) GoString() string { return "users and policies" }
 
 // ExportIAM reads all users, groups, policies and service accounts, but no temporary credentials.
 func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
-	archive, err := c.request(ctx, http.MethodGet, admin+"/export-iam", "", nil)
+	archive, err := c.request(ctx, http.MethodGet, adminPath+"/export-iam", "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("export the users and policies of %s: %w", c, explain(err))
 	}
@@ -60,23 +60,23 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 		return nil, fmt.Errorf("export the users and policies of %s: %w", c, lacking)
 	}
 	if err != nil {
-		// Without the cause: it may quote what it could not read.
+		// Leave out the cause, because it may quote secrets.
 		return nil, fmt.Errorf("the exported users and policies of %s cannot be read", c)
 	}
 	return iam, nil
 }
 
-// PartialIAMError names the files that an export does not have. A server that fails during an
-// export sends what it has so far, and reports success.
+// PartialIAMError names the files that an export lacks. If a server fails during an export, it sends an incomplete
+// archive and reports success.
 type PartialIAMError struct{ Lacks []string }
 
 func (e *PartialIAMError) Error() string {
 	return fmt.Sprintf("the export ends early, without %s; see the server's log, and retry", strings.Join(e.Lacks, ", "))
 }
 
-// ReadIAM reads the export of a server: a zip archive with one JSON file for each kind, even if
-// there are no entries. It returns a [PartialIAMError] if some are missing: EKCO would remove their
-// entries from another server.
+// ReadIAM reads the export of a server: a zip archive with one JSON file for each kind, even for a kind without
+// entries. It returns a [PartialIAMError] if a file is missing, because EKCO would remove the entries of that kind
+// from the other server.
 func ReadIAM(archive []byte) (*IAM, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -106,7 +106,7 @@ func (i *IAM) read(file *zip.File) error {
 		return err
 	}
 	defer content.Close()
-	document, err := io.ReadAll(io.LimitReader(content, answerLimit)) // to its end, where its checksum is
+	document, err := io.ReadAll(io.LimitReader(content, answerLimit)) // reading to the end verifies the checksum
 	if err != nil {
 		return err
 	}
@@ -118,43 +118,42 @@ func (i *IAM) read(file *zip.File) error {
 		// The time of the last change and the format version differ between servers.
 		delete(entry, "updatedAt")
 		delete(entry, "version")
-		unordered(entry)
+		sortLists(entry)
 	}
 	i.entries[path.Base(file.Name)] = entries
 	return nil
 }
 
-// unordered sorts the lists of a document. Their order has no meaning, and servers write sets in
-// any order.
-func unordered(value any) {
+// sortLists sorts the lists of a document, because servers write sets in any order.
+func sortLists(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, inner := range value {
-			unordered(inner)
+			sortLists(inner)
 		}
 	case []any:
 		for _, inner := range value {
-			unordered(inner)
+			sortLists(inner)
 		}
 		slices.SortFunc(value, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	}
 }
 
-// marked adds a short hash of its content to the name of an entry, so that a person releases this
-// content by that name. The hash leaves out the secret: it would help to guess it.
-func marked(name string, entry map[string]any) string {
+// nameWithHash adds a short hash of an entry's content to its name: an administrator accepts exactly this content
+// with the name. The hash leaves out the secret, because a hash would help to guess it.
+func nameWithHash(name string, entry map[string]any) string {
 	open := maps.Clone(entry)
 	delete(open, "secretKey")
-	return name + " (" + mark(open) + ")"
+	return name + " (" + shortHash(open) + ")"
 }
 
-// mark is a short hash of a value that was read from JSON.
-func mark(content any) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", content)) // with maps in the order of their keys
+// shortHash returns a short hash of a value that was read from JSON.
+func shortHash(content any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", content)) // fmt sorts maps by key
 	return hex.EncodeToString(sum[:4])
 }
 
-// Differences names the entries that differ from other. It contains neither secrets nor contents.
+// Differences returns the names of the entries that differ. The names contain neither secrets nor contents.
 func (i *IAM) Differences(other *IAM) []string {
 	var differ []string
 	for _, k := range iamKinds {
@@ -165,7 +164,7 @@ func (i *IAM) Differences(other *IAM) []string {
 				entry = theirs[name]
 			}
 			if !reflect.DeepEqual(ours[name], theirs[name]) {
-				differ = append(differ, marked(k.kind+" "+name, entry))
+				differ = append(differ, nameWithHash(k.kind+" "+name, entry))
 			}
 		}
 	}
@@ -179,9 +178,8 @@ func names(one, other map[string]map[string]any) []string {
 	return slices.Compact(all)
 }
 
-// ImportIAM gives the server the users, groups, policies and service accounts of want, and names
-// the entries that the server does not accept. It removes other entries of the server only if may
-// returns true for their name.
+// ImportIAM gives the server the users, groups, policies and service accounts of want. It removes other entries
+// of the server only if may returns true for their name. It returns the names of the entries that the server does not accept.
 func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string) bool) ([]string, error) {
 	have, err := c.ExportIAM(ctx)
 	if err != nil || len(want.Differences(have)) == 0 {
@@ -190,13 +188,13 @@ func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string)
 	if err := c.removeIAM(ctx, want, have, may); err != nil {
 		return nil, err
 	}
-	if _, err := c.request(ctx, http.MethodPut, admin+"/import-iam", "", want.archive); err != nil {
+	if _, err := c.request(ctx, http.MethodPut, adminPath+"/import-iam", "", want.archive); err != nil {
 		return nil, fmt.Errorf("import users and policies to %s: %w", c, explain(err))
 	}
 	if err := c.setGroups(ctx, want); err != nil {
 		return nil, err
 	}
-	// The import does not say what it left out.
+	// The server does not report which entries it left out.
 	have, err = c.ExportIAM(ctx)
 	if err != nil {
 		return nil, err
@@ -205,30 +203,30 @@ func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string)
 	return slices.DeleteFunc(want.Differences(have), func(name string) bool { return slices.Contains(kept, name) }), nil
 }
 
-// setGroups enables and disables groups: the import enables all.
+// setGroups enables or disables each group, because the import enables all groups.
 func (c *Client) setGroups(ctx context.Context, want *IAM) error {
-	for name, group := range want.entries[groups] {
+	for name, group := range want.entries[groupsFile] {
 		status, _ := group["status"].(string)
 		query := url.Values{"group": {name}, "status": {status}}.Encode()
-		if _, err := c.request(ctx, http.MethodPut, admin+"/set-group-status", query, nil); err != nil {
+		if _, err := c.request(ctx, http.MethodPut, adminPath+"/set-group-status", query, nil); err != nil {
 			return fmt.Errorf("set the status of group %s on %s: %w", name, c, explain(err))
 		}
 	}
 	return nil
 }
 
-// removeIAM removes entries that are not wanted: the import removes nothing.
+// removeIAM removes the entries that want does not have, because the import removes nothing.
 func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name string) bool) error {
 	extra := have.Beyond(want)
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]
-			if full := marked(k.kind+" "+name, entry); slices.Contains(extra, full) && !may(full) {
+			if full := nameWithHash(k.kind+" "+name, entry); slices.Contains(extra, full) && !may(full) {
 				continue
 			}
 			var err error
-			if k.file == groups {
-				err = c.shrink(ctx, name, entry, wanted)
+			if k.file == groupsFile {
+				err = c.removeExtraMembers(ctx, name, entry, wanted)
 			} else if wanted == nil {
 				err = c.removeEntry(ctx, k.file, name)
 			}
@@ -256,12 +254,12 @@ func (c *Client) removeEntry(ctx context.Context, file, name string) error {
 		group := strconv.FormatBool(file == "group_mappings.json")
 		method, call, query = http.MethodPut, "/set-user-or-group-policy", url.Values{"userOrGroup": {name}, "isGroup": {group}, "policyName": {""}}
 	}
-	_, err := c.request(ctx, method, admin+call, query.Encode(), nil)
+	_, err := c.request(ctx, method, adminPath+call, query.Encode(), nil)
 	return err
 }
 
-// shrink removes the members of a group that are not wanted, or the group with all of them.
-func (c *Client) shrink(ctx context.Context, name string, have, want map[string]any) error {
+// removeExtraMembers removes the members of a group that want does not have. Without want it removes the whole group.
+func (c *Client) removeExtraMembers(ctx context.Context, name string, have, want map[string]any) error {
 	surplus := slices.DeleteFunc(members(have), func(member string) bool { return slices.Contains(members(want), member) })
 	if len(surplus) > 0 {
 		if err := c.removeMembers(ctx, name, surplus); err != nil {
@@ -274,14 +272,14 @@ func (c *Client) shrink(ctx context.Context, name string, have, want map[string]
 	return c.removeMembers(ctx, name, []string{})
 }
 
-// removeMembers removes members from a group. Without members it removes the group, which must be
-// empty.
+// removeMembers removes members from a group. If the list of members is empty, it removes the group. The group must
+// be empty then.
 func (c *Client) removeMembers(ctx context.Context, group string, members []string) error {
 	body, err := json.Marshal(map[string]any{"group": group, "members": members, "isRemove": true})
 	if err != nil {
 		return err
 	}
-	_, err = c.request(ctx, http.MethodPut, admin+"/update-group-members", "", body)
+	_, err = c.request(ctx, http.MethodPut, adminPath+"/update-group-members", "", body)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of one of them made a
+// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of an object made a
 // listing unreadable.
 const objectsWithoutAttributes = 1000
 
@@ -27,15 +27,15 @@ func (c *Client) Buckets(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Versions implements [Source]. It uses MinIO's extension that lists attributes, too. A listing has
-// the names of metadata as names of XML elements, which do not allow every character. If that makes
-// it unreadable, Versions continues without attributes.
+// Versions implements [Source]. It uses MinIO's extension that also lists attributes. A listing uses the names of
+// metadata as names of XML elements, where some characters are invalid. If the listing is unreadable for this
+// reason, Versions continues without attributes.
 func (c *Client) Versions(ctx context.Context, bucket, after string) iter.Seq2[Version, error] {
 	return c.list(ctx, bucket, after, minio.ListObjectsOptions{})
 }
 
-// versionsPageSize is how many versions of an object are requested at once. The listing also has objects whose
-// keys start with its key.
+// versionsPageSize is the page size of VersionsOf. It is small, because the listing also has all objects whose keys
+// start with the key.
 const versionsPageSize = 20
 
 // VersionsOf implements [Source].
@@ -63,7 +63,7 @@ func (c *Client) list(ctx context.Context, bucket, after string, options minio.L
 				return
 			case err == nil: // after enough objects without attributes
 			case !attributes || !errors.As(err, &syntax):
-				yield(Version{}, failed("list the objects of bucket", bucket, "", err))
+				yield(Version{}, addContext("list the objects of bucket", bucket, "", err))
 				return
 			}
 		}
@@ -74,14 +74,14 @@ func (c *Client) list(ctx context.Context, bucket, after string, options minio.L
 type listing struct {
 	options minio.ListObjectsOptions
 	yield   func(Version, error) bool
-	// complete is the key up to which everything was yielded, current the next key, of which the
-	// versions in seen were yielded.
+	// All versions up to the key complete were yielded. Of the next key, current, the versions in seen were
+	// yielded.
 	complete, current string
 	seen              map[string]bool
 	ended             bool
 }
 
-// run continues the listing to its end, or without attributes for some objects.
+// run continues the listing to its end. Without attributes, it stops after [objectsWithoutAttributes] objects.
 func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -96,7 +96,7 @@ func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes 
 			return nil
 		}
 		count++
-		if !l.next(toVersion(&object, attributes)) {
+		if !l.yieldNew(toVersion(&object, attributes)) {
 			l.ended = true
 			return nil
 		}
@@ -105,8 +105,8 @@ func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes 
 	return ctx.Err()
 }
 
-// next yields a version that was not yielded before.
-func (l *listing) next(v Version) bool {
+// yieldNew yields the version, unless it was yielded before.
+func (l *listing) yieldNew(v Version) bool {
 	if l.seen == nil || v.Key != l.current {
 		if l.seen != nil {
 			l.complete = l.current

@@ -19,18 +19,18 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// answerLimit is the maximum size of an answer: enough for the users and policies of any cluster,
-// and small enough for the memory of the operator.
+// answerLimit is the maximum size of an answer in bytes: enough for the users and policies of any cluster, and small
+// enough for the memory of the operator.
 const answerLimit = 16 << 20
 
-// requestLimit is the timeout of a request that is no listing and has no content.
+// requestLimit is the timeout of a request that neither lists objects nor transfers content.
 const requestLimit = time.Minute
 
-// defaultRegion is the region of a server without one in its settings.
+// defaultRegion is the region of a server that has no region in its settings.
 const defaultRegion = "us-east-1"
 
-// request sends a request for which minio-go has no function, or only one that drops fields which
-// it does not know. The path is sent unchanged.
+// request sends a request that minio-go does not support, or whose unknown fields minio-go drops. It sends the path
+// unchanged.
 func (c *Client) request(ctx context.Context, method, path, query string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -38,11 +38,11 @@ func (c *Client) request(ctx context.Context, method, path, query string, body [
 	if err != nil {
 		return nil, err
 	}
-	return read(response)
+	return readAnswer(response)
 }
 
-// read reads an answer to its end.
-func read(response *http.Response) ([]byte, error) {
+// readAnswer reads an answer to its end.
+func readAnswer(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit+1))
 	if err == nil && len(answer) > answerLimit {
@@ -51,8 +51,8 @@ func read(response *http.Response) ([]byte, error) {
 	return answer, err
 }
 
-// send sends a request, signed for the region of the server. An answer other than success is an
-// error.
+// send sends a request that is signed for the region of the server. It returns an error if the HTTP status is not
+// a success.
 func (c *Client) send(ctx context.Context, method, path, query string, body []byte) (*http.Response, error) {
 	region, _ := c.region.Load().(string)
 	if region == "" {
@@ -80,19 +80,19 @@ func (c *Client) sendTo(ctx context.Context, region, method, path, query string,
 		request.Header.Set("Content-Md5", base64.StdEncoding.EncodeToString(digest[:]))
 	}
 	signed := signer.SignV4(*request, c.endpoint.AccessKey, c.endpoint.SecretKey, "", region)
-	response, err := c.caller().Do(signed)
+	response, err := c.httpClient().Do(signed)
 	if err != nil || response.StatusCode/100 == 2 {
 		return response, err
 	}
-	answer, err := read(response)
+	answer, err := readAnswer(response)
 	if err != nil {
 		return nil, err
 	}
-	return nil, refusal(response.StatusCode, answer)
+	return nil, parseRefusal(response.StatusCode, answer)
 }
 
-// refusal returns the server's error.
-func refusal(status int, answer []byte) error {
+// parseRefusal reads the server's error from an answer.
+func parseRefusal(status int, answer []byte) error {
 	response := minio.ErrorResponse{StatusCode: status}
 	// The administrator's API answers in JSON, but in XML if it refuses credentials.
 	if json.Unmarshal(answer, &response) != nil && xml.Unmarshal(answer, &response) != nil || response.Code == "" {

@@ -4,36 +4,35 @@ import "fmt"
 
 // Drive is a directory in which a server stores its part of the data.
 type Drive struct {
-	// Host is the name of the server in the store, empty for a single server.
+	// Host is the name of the server in the store. It is empty for a single server.
 	Host string
 	// Works is set if the drive exists and is not being restored. Otherwise the other fields may be
 	// wrong.
 	Works bool
-	// Set is the number of the pool and the number of the erasure set in it. Each object is spread
-	// over the drives of a set.
+	// Set is the number of the pool and the number of the erasure set in the pool. Each object is spread over the
+	// drives of one set.
 	Set [2]int
-	// Total and Free are the bytes of its file system, which other drives may share.
+	// Total and Free are the bytes of the drive's file system. Other drives may share the file system.
 	Total, Free uint64
-	// Device identifies the file system on its machine, empty if the server does not report it, as
-	// old ones do not.
+	// Device identifies the file system on its machine. It is empty for old servers, which do not report it.
 	Device string
 }
 
-// reserved is how many percent of a file system stay free: below 15, the kubelet's default is to
-// evict pods from the node, MinIO first of all.
-const reserved = 20
+// reservedPercent is the part of a file system that EKCO leaves free. With less than 15 percent free, a kubelet with
+// default settings evicts pods from the node, and MinIO is the first.
+const reservedPercent = 20
 
-// usable is how many bytes of its file system can be filled.
+// usable returns the bytes of the drive's file system that EKCO may fill.
 func (d Drive) usable() uint64 {
-	reserve := d.Total / 100 * reserved
+	reserve := d.Total / 100 * reservedPercent
 	if d.Free < reserve {
 		return 0
 	}
 	return d.Free - reserve
 }
 
-// fileSystem identifies a file system. Without a device, file systems of the same size on one
-// machine count as one.
+// fileSystem returns an identity of the drive's file system. If the server reports no device, file systems of the
+// same size on one machine count as one.
 func (d Drive) fileSystem(machine string) string {
 	if d.Device != "" {
 		return machine + " " + d.Device
@@ -41,11 +40,11 @@ func (d Drive) fileSystem(machine string) string {
 	return fmt.Sprint(machine, " of ", d.Total)
 }
 
-// bytesPerVersion is about how many bytes a version takes on each drive besides its content, for a
-// directory and a file.
+// bytesPerVersion is the approximate size of a version on each drive without its content: a directory and a file.
 const bytesPerVersion = 8 << 10
 
-// Takes is how much of [Server.Room] so many versions with so many bytes of content need.
+// Takes returns the space, in the unit of [Server.Room], that a number of versions with a total number of content
+// bytes needs.
 func (s Server) Takes(versions, bytes int64) uint64 {
 	drives := 1
 	for _, set := range s.sets() {
@@ -54,9 +53,9 @@ func (s Server) Takes(versions, bytes int64) uint64 {
 	return uint64(max(bytes, 0)) + uint64(max(versions, 0))*bytesPerVersion*uint64(drives)
 }
 
-// Room is how many bytes of content fit if all drives fill evenly, and a fifth of each file system
-// stays free. Drives share the space of their file system. Function machine returns the machine of
-// a host, because several hosts may be on one machine.
+// Room returns how many bytes of content the store can take. It assumes that all drives fill evenly, and leaves
+// reservedPercent of each file system free. Drives on one file system share its space. The function machine returns
+// the machine of a host, because several hosts may be on one machine.
 func (s Server) Room(machine func(host string) string) uint64 {
 	sharing := make(map[string]uint64)
 	for _, d := range s.Drives {
@@ -66,7 +65,7 @@ func (s Server) Room(machine func(host string) string) uint64 {
 	for _, set := range s.sets() {
 		least, known := uint64(0), false
 		for _, d := range set.work {
-			// In each set, the fullest drive is the limit.
+			// The drive with the least usable space limits its set.
 			if share := d.usable() / sharing[d.fileSystem(machine(d.Host))]; !known || share < least {
 				least, known = share, true
 			}
@@ -76,14 +75,14 @@ func (s Server) Room(machine func(host string) string) uint64 {
 	return room
 }
 
-// set is an erasure set: the drives over which objects are spread.
-type set struct {
+// erasureSet is a group of drives. Each object is spread over the drives of one set.
+type erasureSet struct {
 	drives int
 	work   []Drive
 }
 
-func (s Server) sets() map[[2]int]set {
-	sets := make(map[[2]int]set)
+func (s Server) sets() map[[2]int]erasureSet {
+	sets := make(map[[2]int]erasureSet)
 	for _, d := range s.Drives {
 		one := sets[d.Set]
 		one.drives++

@@ -9,17 +9,17 @@ import (
 	"strconv"
 )
 
-// admin is the path of the administrator's API.
-const admin = "/minio/admin/v3"
+// adminPath is the path of the administrator's API.
+const adminPath = "/minio/admin/v3"
 
-// Server is what a store reports about its servers.
+// Server is a store's report about its servers.
 type Server struct {
-	// Version is the version of one of them.
+	// Version is the version of one server.
 	Version string
-	// Deployment is the id that the store got when it was created, and keeps with its data: a store
-	// with another id has other data.
+	// Deployment is the id that the store got when it was created. It is stored with the data: a store with another
+	// id has other data.
 	Deployment string
-	// Parity is how many drives of a set store parity.
+	// Parity is the number of parity drives in each set.
 	Parity int
 	// Drives are all drives of the store, including unavailable ones.
 	Drives []Drive
@@ -27,7 +27,7 @@ type Server struct {
 
 // Server asks the store for its version and drives.
 func (c *Client) Server(ctx context.Context) (Server, error) {
-	answer, err := c.request(ctx, http.MethodGet, admin+"/info", "", nil)
+	answer, err := c.request(ctx, http.MethodGet, adminPath+"/info", "", nil)
 	if err != nil {
 		return Server{}, fmt.Errorf("ask %s for its version and free space: %w", c, explain(err))
 	}
@@ -84,7 +84,7 @@ func (d drive) drive(server string) Drive {
 	return one
 }
 
-// host returns the host of a URL, empty if it has none.
+// host returns the host of a URL, or "" if it has no host.
 func host(endpoint string) string {
 	at, err := url.Parse(endpoint)
 	if err != nil {
@@ -93,8 +93,8 @@ func host(endpoint string) string {
 	return at.Hostname()
 }
 
-// number returns a header's value as a number, 0 if it is none.
-func number(header http.Header, name string) int {
+// headerNumber returns a header's value as a number, or 0 if the value is not a number.
+func headerNumber(header http.Header, name string) int {
 	n, err := strconv.Atoi(header.Get(name))
 	if err != nil {
 		return 0

@@ -41,39 +41,38 @@ func SettingNames() []SettingName {
 	return []SettingName{Region, Versioning, ObjectLock, Policy, BucketTags, Lifecycle, Encrypting, Notification, Replication, CORS, Quota}
 }
 
-// Same reports whether two values of a setting are equivalent. A server writes the sets in a policy
-// in any order.
+// Same reports whether two values of a setting are equivalent. It ignores the order of lists in a policy, because
+// servers write them in any order.
 func (name SettingName) Same(one, other string) bool {
 	return reflect.DeepEqual(name.read(one), name.read(other))
 }
 
-// Mark is a short hash of a value, equal for equivalent values.
-func (name SettingName) Mark(value string) string { return mark(name.read(value)) }
+// Mark returns a short hash of a value. The hash is equal for equivalent values.
+func (name SettingName) Mark(value string) string { return shortHash(name.read(value)) }
 
-// read returns a value with its sets in one order.
+// read returns a value for comparison: a policy is parsed and its lists are sorted.
 func (name SettingName) read(value string) (document any) {
 	if name != Policy || json.Unmarshal([]byte(value), &document) != nil {
 		return value
 	}
-	unordered(document)
+	sortLists(document)
 	return document
 }
 
-// Settings are the values that are set, as the server writes them: XML, or JSON for a policy and a
-// quota.
+// Settings are the configured values as the server writes them: JSON for a policy and a quota, XML for the others.
 type Settings map[SettingName]string
 
 // VersioningEnabled is the value of [Versioning] that keeps all versions.
 const VersioningEnabled = `<VersioningConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Status>Enabled</Status></VersioningConfiguration>`
 
-// resources are the names of settings in S3's API.
-var resources = map[SettingName]string{
+// apiNames are the names of the settings in the S3 API.
+var apiNames = map[SettingName]string{
 	Versioning: "versioning", ObjectLock: "object-lock", Policy: "policy", BucketTags: "tagging", Lifecycle: "lifecycle",
 	Encrypting: "encryption", Notification: "notification", Replication: "replication", CORS: "cors", Region: "location",
 }
 
-// unset are the codes of errors for a setting that is not set.
-var unset = map[string]bool{
+// unsetCodes are the error codes for a setting that is not set.
+var unsetCodes = map[string]bool{
 	"ObjectLockConfigurationNotFoundError": true, "NoSuchBucketPolicy": true, "NoSuchTagSet": true,
 	"NoSuchLifecycleConfiguration": true, "ServerSideEncryptionConfigurationNotFoundError": true,
 	"ReplicationConfigurationNotFoundError": true, "NoSuchCORSConfiguration": true, "NotImplemented": true,
@@ -90,7 +89,7 @@ func (c *Client) Settings(ctx context.Context, bucket string) (Settings, error) 
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
-			errs = append(errs, failed("read the "+string(name)+" of bucket", bucket, "", err))
+			errs = append(errs, addContext("read the "+string(name)+" of bucket", bucket, "", err))
 		} else if value != "" {
 			settings[name] = value
 		}
@@ -101,26 +100,26 @@ func (c *Client) Settings(ctx context.Context, bucket string) (Settings, error) 
 	return settings, nil
 }
 
-// setting returns the value of one setting, or "".
+// setting returns the value of one setting, or "" if it is not set.
 func (c *Client) setting(ctx context.Context, bucket string, name SettingName) (string, error) {
 	if name == Quota {
 		return c.quota(ctx, bucket)
 	}
-	answer, err := c.request(ctx, http.MethodGet, "/"+bucket+"/", url.Values{resources[name]: {""}}.Encode(), nil)
-	if unset[minio.ToErrorResponse(err).Code] {
+	answer, err := c.request(ctx, http.MethodGet, "/"+bucket+"/", url.Values{apiNames[name]: {""}}.Encode(), nil)
+	if unsetCodes[minio.ToErrorResponse(err).Code] {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	if name != Policy && empty(answer) {
+	if name != Policy && isEmptyXML(answer) {
 		return "", nil
 	}
 	return string(bytes.TrimSpace(answer)), nil
 }
 
-// empty reports whether an XML document has no content.
-func empty(document []byte) bool {
+// isEmptyXML reports whether an XML document has no content.
+func isEmptyXML(document []byte) bool {
 	decoder := xml.NewDecoder(bytes.NewReader(document))
 	for depth := 0; ; {
 		token, err := decoder.Token()
@@ -140,10 +139,10 @@ func empty(document []byte) bool {
 	}
 }
 
-// quota returns the quota of a bucket, or "".
+// quota returns the quota of a bucket, or "" if it has none.
 func (c *Client) quota(ctx context.Context, bucket string) (string, error) {
-	answer, err := c.request(ctx, http.MethodGet, admin+"/get-bucket-quota", url.Values{"bucket": {bucket}}.Encode(), nil)
-	if unset[minio.ToErrorResponse(err).Code] {
+	answer, err := c.request(ctx, http.MethodGet, adminPath+"/get-bucket-quota", url.Values{"bucket": {bucket}}.Encode(), nil)
+	if unsetCodes[minio.ToErrorResponse(err).Code] {
 		return "", nil
 	}
 	if err != nil {
@@ -163,7 +162,7 @@ func (c *Client) quota(ctx context.Context, bucket string) (string, error) {
 func (c *Client) CreateBucket(ctx context.Context, bucket string, locked bool) error {
 	err := c.core.MakeBucket(ctx, bucket, minio.MakeBucketOptions{ObjectLocking: locked})
 	if code := minio.ToErrorResponse(err).Code; err != nil && code != "BucketAlreadyOwnedByYou" && code != "BucketAlreadyExists" {
-		return failed("create bucket", bucket, "", err)
+		return addContext("create bucket", bucket, "", err)
 	}
 	return nil
 }
@@ -172,39 +171,39 @@ func (c *Client) CreateBucket(ctx context.Context, bucket string, locked bool) e
 func (c *Client) RemoveBucket(ctx context.Context, bucket string) error {
 	err := c.core.RemoveBucket(ctx, bucket)
 	if err = explain(err); err != nil && !errors.Is(err, ErrGone) {
-		return failed("remove bucket", bucket, "", err)
+		return addContext("remove bucket", bucket, "", err)
 	}
 	return nil
 }
 
-// removable are the settings that a DELETE request removes.
-var removable = map[SettingName]bool{Policy: true, BucketTags: true, Lifecycle: true, Encrypting: true, Replication: true, CORS: true}
+// deletableSettings are the settings that a DELETE request can remove.
+var deletableSettings = map[SettingName]bool{Policy: true, BucketTags: true, Lifecycle: true, Encrypting: true, Replication: true, CORS: true}
 
 // Set implements [Target].
 func (c *Client) Set(ctx context.Context, bucket string, name SettingName, value string) error {
 	err := c.set(ctx, bucket, name, value)
 	if err != nil {
-		return failed("set the "+string(name)+" of bucket", bucket, "", err)
+		return addContext("set the "+string(name)+" of bucket", bucket, "", err)
 	}
 	return nil
 }
 
 func (c *Client) set(ctx context.Context, bucket string, name SettingName, value string) error {
-	method, path, query := http.MethodPut, "/"+bucket+"/", url.Values{resources[name]: {""}}
+	method, path, query := http.MethodPut, "/"+bucket+"/", url.Values{apiNames[name]: {""}}
 	switch {
 	case name == Region:
 		return ErrNotOffered
 	case name == Quota:
-		path, query = admin+"/set-bucket-quota", url.Values{"bucket": {bucket}}
+		path, query = adminPath+"/set-bucket-quota", url.Values{"bucket": {bucket}}
 		if value == "" {
 			value = `{"quota":0}`
 		}
-	case value == "" && removable[name]:
+	case value == "" && deletableSettings[name]:
 		method = http.MethodDelete
 	case value == "" && name == Notification:
 		value = `<NotificationConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></NotificationConfiguration>`
 	case value == "":
-		return ErrNotOffered // versioning can only be suspended, object lock not even that
+		return ErrNotOffered // a server can suspend versioning but not remove it, and cannot disable object lock
 	}
 	_, err := c.request(ctx, method, path, query.Encode(), []byte(value))
 	return err

@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// connections is how many idle connections are kept: as many as a copy uses at the same time, so
-// that not every object needs a new one.
-const connections = 64
+// maxIdleConnections is the number of connections that a copy uses at the same time. They stay open, so that a copy
+// does not open a new connection for each object.
+const maxIdleConnections = 64
 
-// bufferSize is the size of the buffer of each connection in each direction.
+// bufferSize is the buffer size of each connection in each direction, in bytes.
 const bufferSize = 32 << 10
 
-// newTransport returns a transport whose connections fail if they transfer nothing for a while. A
-// timeout of the whole request would not work: a large part may take long on a slow link.
+// newTransport returns a transport whose connections fail if they transfer nothing for the time stall. A timeout for
+// the whole request would be wrong, because a large part may take long on a slow link.
 //
-// It uses no proxy: the store is in the cluster, and a proxy could read what is sent to it
-// (objects, users, policies, secrets).
+// It uses no proxy: the store is in the cluster, and a proxy could read objects, users, policies and secrets.
 func newTransport(stall time.Duration, addresses []string) *http.Transport {
 	dialer := &rotating{Dialer: net.Dialer{Timeout: 10 * time.Second}, addresses: addresses}
 	if len(addresses) > 1 {
-		dialer.Timeout = otherTimeout
+		dialer.Timeout = dialTimeoutPerAddress
 	}
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -34,9 +33,9 @@ func newTransport(stall time.Duration, addresses []string) *http.Transport {
 			}
 			return &movingConn{Conn: conn, stall: stall}, nil
 		},
-		MaxIdleConns:        connections,
-		MaxIdleConnsPerHost: connections,
-		// The stall timeout would also end an idle connection, but as an error.
+		MaxIdleConns:        maxIdleConnections,
+		MaxIdleConnsPerHost: maxIdleConnections,
+		// Idle connections must be closed before the stall timeout, which would be an error.
 		IdleConnTimeout:     stall / 2,
 		TLSHandshakeTimeout: 10 * time.Second,
 		ReadBufferSize:      bufferSize,
@@ -46,24 +45,24 @@ func newTransport(stall time.Duration, addresses []string) *http.Transport {
 	}
 }
 
-// caller returns a client that follows no redirect, which would send a signed request to another
+// httpClient returns a client that follows no redirects, because a redirect would send a signed request to another
 // server.
-func (c *Client) caller() *http.Client {
+func (c *Client) httpClient() *http.Client {
 	return &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// otherTimeout is the timeout of a connection if there are several addresses.
-const otherTimeout = 3 * time.Second
+// dialTimeoutPerAddress is the timeout for connecting to each address if there are several.
+const dialTimeoutPerAddress = 3 * time.Second
 
-// rotating connects to the first of several addresses of a store that answers, starting with the
-// last one that did.
+// rotating tries the addresses of a store in turn until one accepts the connection. It starts with the address of
+// the last successful connection.
 type rotating struct {
 	net.Dialer
 	addresses []string
 	last      atomic.Int64
 }
 
-// DialContext uses the given address only if there are no others.
+// DialContext connects to the given address, or to any of d.addresses if the given address is the first of them.
 func (d *rotating) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if len(d.addresses) < 2 || address != d.addresses[0] {
 		return d.Dialer.DialContext(ctx, network, address)
@@ -90,7 +89,7 @@ type movingConn struct {
 	stall time.Duration
 }
 
-// Read waits for bytes no longer than the timeout.
+// Read fails if no byte arrives within the timeout.
 func (c *movingConn) Read(into []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.stall)); err != nil {
 		return 0, err
@@ -98,7 +97,7 @@ func (c *movingConn) Read(into []byte) (int, error) {
 	return c.Conn.Read(into)
 }
 
-// Write waits no longer than the timeout.
+// Write fails if it takes longer than the timeout.
 func (c *movingConn) Write(content []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
 		return 0, err

@@ -58,7 +58,7 @@ func TestWhatIsSentGoesNowhereElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.request(t.Context(), http.MethodPut, admin+"/import-iam", "", []byte("users with their secrets")); err == nil {
+	if _, err := client.request(t.Context(), http.MethodPut, adminPath+"/import-iam", "", []byte("users with their secrets")); err == nil {
 		t.Error("a redirect is taken for an answer")
 	}
 	if health, err := client.Health(t.Context(), false, time.Minute); err != nil || health.Writable {

@@ -15,20 +15,22 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// The name that [Begin] gives a file: the journal's name, one of these, the file's cluster, and the time.
+// [Begin] adds one of these suffixes to the name of the old file, and then the UID of the file's cluster, if known, and
+// the time.
 const (
-	foreignSuffix  = ".of-cluster-"
-	unknownSuffix  = ".not-a-journal-"
+	foreignSuffix = ".of-cluster-"
+	unknownSuffix = ".not-a-journal-"
+	// asideFilesKept is how many renamed files [Begin] keeps.
 	asideFilesKept = 3
 )
 
 // Begin creates a new journal in the place of a file that is not the journal of the cluster with this UID: an intact
 // journal of another cluster, or a file without any trace of a journal in it or next to it. It renames that file to
-// PATH.of-cluster-<UID>-<UTC time> or PATH.not-a-journal-<UTC time>, and records that in the second event of the new
-// journal. Of the files renamed like this, the newest three stay.
+// PATH.of-cluster-<UID>-<UTC time> or PATH.not-a-journal-<UTC time>, and records the new name in the second event of
+// the new journal. It keeps the newest three of these renamed files and deletes older ones.
 //
-// It changes no other file, and nothing that is not a regular file; the error says what it is. Use it only where path
-// and cluster are certainly right: for the operator in its own pod.
+// Begin returns an error and changes nothing if the file at path is anything else, or not a regular file. Call it only
+// if path and clusterUID are certainly right, as for the operator in its own pod.
 func Begin(ctx context.Context, path string, options Options, clusterUID string) (journal.JournalReplaced, error) {
 	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
@@ -43,8 +45,8 @@ func Begin(ctx context.Context, path string, options Options, clusterUID string)
 	return replaced, files.Release(lock, false)
 }
 
-// begin expects that the lock is held. If it is killed, either the old file is still at path, or the new journal is,
-// with the old file renamed.
+// begin does the work of [Begin]. The caller must hold the lock. If EKCO is killed, the file at path is either still
+// the old file, or the complete new journal.
 func begin(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (journal.JournalReplaced, error) {
 	found, prefix, err := foreignFile(ctx, path, options, clusterUID, around)
 	if err != nil {
@@ -68,16 +70,16 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
-	forget(path, found.File)
+	removeOldAsideFiles(path, found.File)
 	return found, nil
 }
 
-// foreignFile says why the file at path is not the journal of the cluster, and returns the suffix of its new name.
+// foreignFile returns why the file at path is not the journal of the cluster, and the suffix for its new name.
 func foreignFile(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (found journal.JournalReplaced, prefix string, err error) {
 	if _, err := files.Regular(path); err != nil {
 		return found, "", fmt.Errorf("%s: %w", path, err)
 	}
-	report, problem := rescue.Inspect(ctx, path, options.reading())
+	report, problem := rescue.Inspect(ctx, path, options.rescueOptions())
 	switch err := around.Judge(path, options.OwnPath, problem); {
 	case errors.Is(err, journal.ErrNotAJournal):
 		found.Problem = "it has nothing of a journal"
@@ -90,15 +92,15 @@ func foreignFile(ctx context.Context, path string, options Options, clusterUID s
 	case report.ClusterUID == "" || clusterUID == "" || report.ClusterUID == clusterUID:
 		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: EKCO leaves it unchanged", path, report.JournalID, report.ClusterUID, clusterUID)
 	}
-	stat, err := statOf(ctx, path)
+	stat, err := readStat(ctx, path)
 	return journal.JournalReplaced{
 		Problem:   fmt.Sprintf("it is of cluster %s, and this is cluster %s", report.ClusterUID, clusterUID),
 		JournalID: report.JournalID, ClusterUID: report.ClusterUID, LastSeq: report.LastSeq, LastTime: stat.LastTime,
-	}, foreignSuffix + inName(report.ClusterUID) + "-", err
+	}, foreignSuffix + nameSafe(report.ClusterUID) + "-", err
 }
 
-// statOf describes a verified file.
-func statOf(ctx context.Context, path string) (journal.Stat, error) {
+// readStat returns the [journal.Stat] of a verified file.
+func readStat(ctx context.Context, path string) (journal.Stat, error) {
 	store, err := start(path, Options{ReadOnly: true}, nil)
 	if err != nil {
 		return journal.Stat{}, err
@@ -107,8 +109,8 @@ func statOf(ctx context.Context, path string) (journal.Stat, error) {
 	return stat, errors.Join(err, store.Close())
 }
 
-// inName makes a UID a valid part of a file's name. UIDs of Kubernetes do not change.
-func inName(uid string) string {
+// nameSafe returns the UID with all characters replaced that a file's name should not have. Kubernetes' UIDs have none.
+func nameSafe(uid string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r
@@ -117,18 +119,18 @@ func inName(uid string) string {
 	}, uid[:min(len(uid), 64)])
 }
 
-// asideNames matches the suffixes that [Begin] gives.
-var asideNames = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
+// asideSuffixes matches the suffixes of files that [Begin] has renamed.
+var asideSuffixes = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
 
-// forget removes files that Begin has renamed, except the one of now and the newest of the others. It ignores errors,
-// since such files do no harm.
-func forget(path, now string) {
+// removeOldAsideFiles removes files that Begin has renamed, except the file called now and the newest of the others. It
+// ignores errors, because such files do no harm.
+func removeOldAsideFiles(path, now string) {
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	type aside struct{ name, at string }
 	var others []aside
 	for _, entry := range entries {
 		end, ok := strings.CutPrefix(entry.Name(), filepath.Base(path))
-		match := asideNames.FindStringSubmatch(end)
+		match := asideSuffixes.FindStringSubmatch(end)
 		if ok && match != nil && entry.Name() != filepath.Base(now) {
 			others = append(others, aside{entry.Name(), match[1]})
 		}

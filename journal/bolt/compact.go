@@ -13,11 +13,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
+// compactTxBytes limits how many bytes one transaction of a compaction writes.
 const compactTxBytes = 4 << 20
 
-// Compact copies the journal into a new file without free pages, which replaces the old one, and returns both sizes
-// in bytes. Appends and other writes wait until then; reads continue. It needs as much free disk space as the
-// journal's content.
+// Compact copies the journal into a new file without free pages, replaces the old file by the new one, and returns the
+// sizes of both in bytes. During the copy, reads continue, and appends and other writes wait. The disk needs enough
+// free space for a second copy of the journal's content.
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	err = s.submit(ctx, &write{exclusive: func() error {
 		before, after, err = s.compact()
@@ -47,8 +48,8 @@ func (s *Store) compact() (before, after int64, err error) {
 	return before, after, err
 }
 
-// swap replaces the old file while no other goroutine uses it. If the new one cannot be opened, the next write
-// retries that.
+// swap replaces the journal's file by the file fresh, while no other goroutine uses it. If the new file cannot be
+// opened, the next write tries to open it again.
 func (s *Store) swap(fresh string) error {
 	s.file.Lock()
 	defer s.file.Unlock()
@@ -68,7 +69,7 @@ func (s *Store) swap(fresh string) error {
 	return nil
 }
 
-// copyTo writes and syncs a new file.
+// copyTo writes the content of db to a new file, and syncs the file to disk.
 func copyTo(db *bbolt.DB, path string) error {
 	fresh, err := files.OpenDB(path, false)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// CopyFile copies the file, with any damage, to another path with mode 0600. Appends continue; the copy ends with the
-// last event before the call, or a later one. Verify such a copy to check a journal that is in use. It ignores ctx
-// once copying has begun.
+// CopyFile copies the journal's file byte by byte to another path, with mode 0600. The copy also has any damage of the
+// file, so a caller can check a journal that is in use by verifying a copy. Appends continue. The copy includes at
+// least all events from before the call. CopyFile ignores ctx once the copy has begun.
 func (s *Store) CopyFile(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("copy journal %s: %w", s.path, err)

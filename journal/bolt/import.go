@@ -22,18 +22,18 @@ import (
 // ErrNotOfThisJournal is returned if an export does not fit into the journal.
 var ErrNotOfThisJournal = errors.New("export does not belong to this journal")
 
-// Import writes the events of an export (NDJSON, compressed or not) back into the gaps of retention, and records that
-// as journal.imported, which it returns. It skips events that the journal has. from is the origin in that record; if
-// it is empty, that is file.
+// Import writes the events of an export (NDJSON, compressed or not) back into the journal, if retention moved them out.
+// It skips events that the journal still has. It appends the event journal.imported and returns its payload. from is
+// the name of the export in that event; if it is empty, Import uses file.
 //
-// Every event must chain to the one before it, and the events of a gap must be complete and end with the hash in the
-// journal. Otherwise the error wraps [ErrNotOfThisJournal], or [journal.ErrDamaged] for a changed line, and nothing
-// is imported. Followers do not see imported events.
+// Import checks the hash of each event. The export must have all events of a gap that it begins to fill, and the last
+// one must have the hash that the journal stores for the end of the gap. Otherwise Import imports nothing, and the
+// error wraps [ErrNotOfThisJournal], or [journal.ErrDamaged] for a changed line. Followers do not get imported events.
 func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalImported, error) {
 	imported := journal.JournalImported{File: cmp.Or(from, file)}
-	err := s.eachOf(ctx, file, func(placed) error { return nil })
+	err := s.checkExport(ctx, file, func(importedRecord) error { return nil })
 	if err == nil {
-		err = s.fill(ctx, file, &imported)
+		err = s.writeMissing(ctx, file, &imported)
 	}
 	if err == nil && imported.Events > 0 {
 		_, err = s.Append(ctx, journal.Draft{
@@ -46,17 +46,17 @@ func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalI
 	return imported, nil
 }
 
-// placed is a record of an export and its place.
-type placed struct {
+// importedRecord is a checked record of an export.
+type importedRecord struct {
 	record []byte
 	event  journal.Event
-	// there is set if the journal has the record.
-	there bool
-	gap   layout.Gap
+	// isStored is set if the journal still has the record. Otherwise gap is the gap that it belongs to.
+	isStored bool
+	gap      layout.Gap
 }
 
-// eachOf checks the records of an export one by one.
-func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) error) error {
+// checkExport reads the records of an export, checks each of them, and calls visit with it.
+func (s *Store) checkExport(ctx context.Context, file string, visit func(importedRecord) error) error {
 	var end layout.Head
 	var open layout.Gap
 	for line, err := range lines(file) {
@@ -66,7 +66,7 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 		if err != nil {
 			return err
 		}
-		next, err := s.place(end, line)
+		next, err := s.checkRecord(end, line)
 		if err != nil {
 			return err
 		}
@@ -84,8 +84,9 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 	return nil
 }
 
-// place checks one record against the one before it and against the journal.
-func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
+// checkRecord checks one record of an export: its form, its hash, and that it fits into the journal. end is the record
+// before.
+func (s *Store) checkRecord(end layout.Head, line []byte) (p importedRecord, err error) {
 	if p.event, err = journal.ParseRecord(line); err != nil {
 		return p, err
 	}
@@ -100,18 +101,18 @@ func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
 			return err
 		}
 		if stored := t.Records.Get(layout.Key(seq)); stored != nil {
-			p.there = true
+			p.isStored = true
 			if !bytes.Equal(stored, line) {
 				return fmt.Errorf("event %d differs from the journal's: %w", seq, ErrNotOfThisJournal)
 			}
 			return nil
 		}
-		return p.fits(t, end)
+		return p.checkGap(t, end)
 	})
 }
 
-// fits checks a record that the journal does not have.
-func (p *placed) fits(t layout.Tables, end layout.Head) error {
+// checkGap checks that a record which the journal does not have belongs into a gap.
+func (p *importedRecord) checkGap(t layout.Tables, end layout.Head) error {
 	seq := p.event.Seq
 	missing, ok, err := layout.GapAt(t.Gaps, seq)
 	if err != nil {
@@ -135,7 +136,7 @@ func (p *placed) fits(t layout.Tables, end layout.Head) error {
 	return nil
 }
 
-// endBefore returns the event before seq, from the journal.
+// endBefore returns the number and the hash of the event before seq, as the journal stores them.
 func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
 	record := t.Records.Get(layout.Key(seq - 1))
 	if record == nil {
@@ -152,9 +153,9 @@ func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
 	return layout.Head{Seq: seq - 1, Hash: hash}, err
 }
 
-// fill writes the missing events, one block per transaction.
-func (s *Store) fill(ctx context.Context, file string, imported *journal.JournalImported) error {
-	var batch []placed
+// writeMissing writes the missing events, those of one index block in each transaction.
+func (s *Store) writeMissing(ctx context.Context, file string, imported *journal.JournalImported) error {
+	var batch []importedRecord
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -163,8 +164,8 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 		batch = nil
 		return err
 	}
-	err := s.eachOf(ctx, file, func(next placed) error {
-		if next.there {
+	err := s.checkExport(ctx, file, func(next importedRecord) error {
+		if next.isStored {
 			return nil
 		}
 		if imported.Events++; imported.Events == 1 {
@@ -182,8 +183,9 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 	return errors.Join(err, flush())
 }
 
-// restore writes events of one block, and shrinks their gaps from the front.
-func restore(a *layout.Appender, batch []placed) error {
+// restore writes events of one index block. It moves the start of their gaps behind them, so that an interrupted import
+// leaves correct gaps.
+func restore(a *layout.Appender, batch []importedRecord) error {
 	for _, p := range batch {
 		seq := p.event.Seq
 		if err := a.Records.Put(layout.Key(seq), p.record); err != nil {

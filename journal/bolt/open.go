@@ -21,27 +21,27 @@ import (
 type Options struct {
 	// ReadOnly opens for reading. Several readers may share a journal while no EKCO writes it.
 	ReadOnly bool
-	// Child is the command line, to which arguments are added, that runs [rescue.Child]. If it is set, only that
-	// process reads damaged files, so that they cannot crash this one.
+	// Child is the command line of a program that calls [rescue.Child] with the arguments that EKCO adds. If it is set,
+	// EKCO reads a file that may be damaged only in such a process, so that the file cannot crash EKCO itself.
 	Child []string
-	// OwnPath says that only EKCO uses the path, as in the operator's own pod. If there was a journal, a file without
-	// any trace of it is then its remains, and not another program's file.
+	// OwnPath says that only EKCO uses the path, as in the operator's own pod. If there was a journal at the path, Open
+	// then treats a file without any of a journal's content as a damaged journal, and not as another program's file.
 	OwnPath bool
-	// Patience is added to the timeout of the process.
+	// Patience is added to the timeout of the process in Child.
 	Patience time.Duration
-	// Now replaces the clock, for tests.
+	// Now replaces the clock in tests; nil means time.Now.
 	Now func() time.Time
 }
 
 const ownDirectory = "EKCO needs a writable directory with mode 0700 that its own user owns"
 
-// Open opens the journal at path, and creates it, with its directory, if there is none. It verifies the whole file
-// first, until ctx ends.
+// Open verifies the whole file at path and opens it. If there is no file, it creates a journal, also its directory. ctx
+// limits the time of the verification.
 //
-// The error wraps [journal.ErrLocked] if another process has the journal, [journal.ErrDamaged] if verification failed
-// (see [OpenOrSalvage]), [journal.ErrUnverified] if the file could not be verified, [journal.ErrNotAJournal] if it is
-// another file, or has no content and no file next to it shows that there was a journal, [journal.ErrOtherFormat] if
-// a newer EKCO wrote it, and [journal.ErrUnwritable] if it cannot be created.
+// The error wraps [journal.ErrLocked] if another process has the journal open, [journal.ErrDamaged] if the file is
+// damaged (see [OpenOrSalvage]), [journal.ErrUnverified] if the file could not be verified, [journal.ErrOtherFormat] if
+// a newer EKCO wrote it, and [journal.ErrUnwritable] if it cannot be created. The error wraps [journal.ErrNotAJournal]
+// if the file is not a journal, or if it has no content and no file next to it shows that there was a journal.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
@@ -55,7 +55,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	return store, nil
 }
 
-// prepare creates the directory and takes the lock.
+// prepare creates the journal's directory and acquires the lock.
 func prepare(path string, options Options) (*os.File, error) {
 	if !options.ReadOnly {
 		if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
@@ -72,7 +72,8 @@ func prepare(path string, options Options) (*os.File, error) {
 	return lock, nil
 }
 
-// openLocked expects that the lock is held. It changes nothing until the file is known to be a journal.
+// openLocked opens or creates the journal. The caller must hold the lock. openLocked does not change an existing file
+// before it knows that the file is a journal.
 func openLocked(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, error) {
 	exists, err := files.Regular(path)
 	switch {
@@ -80,24 +81,25 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 	case options.ReadOnly:
 		err = fmt.Errorf("open journal %s: %w", path, fs.ErrNotExist)
 	default:
-		err = createAnew(path, options)
+		err = createNew(path, options)
 	}
 	if err == nil {
-		_, err = rescue.Inspect(ctx, path, options.reading())
+		_, err = rescue.Inspect(ctx, path, options.rescueOptions())
 	}
 	if err != nil {
 		return nil, around.Judge(path, options.OwnPath, err)
 	}
 	if !options.ReadOnly {
-		if err := tidy(path); err != nil {
+		if err := cleanUp(path); err != nil {
 			return nil, err
 		}
 	}
 	return start(path, options, lock)
 }
 
-// tidy cleans up after an EKCO that was killed: it removes unfinished files, and makes the names durable.
-func tidy(path string) error {
+// cleanUp cleans up after an EKCO that was killed: it removes unfinished files, and syncs the directory, because a
+// rename may not be on disk yet.
+func cleanUp(path string) error {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func tidy(path string) error {
 	return nil
 }
 
-func createAnew(path string, options Options) error {
+func createNew(path string, options Options) error {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
@@ -132,7 +134,8 @@ func createIfMissing(path string, options Options) error {
 	return nil
 }
 
-// create writes a complete journal, with more events after its first one. The caller then gives the file its name.
+// create writes a complete journal to a file at path, with journal.created and the events rest. The caller then renames
+// the file.
 func create(path string, now func() time.Time, rest ...journal.Draft) error {
 	id := layout.NewIdentity()
 	db, err := files.OpenDB(path, false)
@@ -172,7 +175,7 @@ func (o Options) clock() func() time.Time {
 	return o.Now
 }
 
-// reading returns the options to read the file before it is verified.
-func (o Options) reading() rescue.Options {
+// rescueOptions returns the options for reading a file that may be damaged.
+func (o Options) rescueOptions() rescue.Options {
 	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
 }

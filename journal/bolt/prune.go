@@ -16,19 +16,19 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// PruneOptions limit the exports next to the journal, and the damaged files in the same way.
+// PruneOptions limit the age and size of exports next to the journal, and separately of damaged files.
 type PruneOptions struct {
-	// Before is the age limit: older files are removed.
+	// Before is the age limit: files that were written earlier are removed.
 	Before time.Time
-	// MaxBytes is the maximum size of all files of one kind. Zero is no limit.
+	// MaxBytes is the maximum total size of all exports, and of all damaged files. Zero means no limit.
 	MaxBytes int64
 }
 
-// Prune removes exports and damaged files next to the journal: of each kind those with the lowest numbers in their
-// names, never the one with the highest.
+// Prune removes exports and damaged files next to the journal that exceed the limits. It removes the oldest ones
+// according to the numbers in their names, and always keeps the newest export and the newest damaged file.
 //
-// It records a removal as journal.pruned before it happens. If it is interrupted between the two, the file still
-// exists, and the next Prune records and removes it again.
+// It appends journal.pruned before it removes a file. If it is interrupted between these, the file still exists, and
+// the next Prune appends another event and removes the file.
 func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
 	exports, err := s.aside(files.ExportBase(s.path), exportEnds, 2, 1, 3)
 	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedEnds, 1, 2, 3)
@@ -57,7 +57,7 @@ func (s *Store) prune(ctx context.Context, leaving []asideFile) error {
 	return files.SyncDirectory(filepath.Dir(s.path))
 }
 
-// leaving returns the files to remove; found is in order.
+// leaving returns the files to remove. found must be sorted, the oldest first.
 func (o PruneOptions) leaving(found []asideFile) []asideFile {
 	var bytes int64
 	for _, file := range found {
@@ -73,20 +73,21 @@ func (o PruneOptions) leaving(found []asideFile) []asideFile {
 	return nil
 }
 
-// asideFile is an export or a damaged file. A newer one has greater numbers.
+// asideFile is an export or a damaged file. numbers are the numbers in its name; a newer file has greater ones.
 type asideFile struct {
 	journal.JournalPruned
 	numbers []uint64
 }
 
-// The suffixes of the journal's own files; they match no file of another journal.
+// The suffixes of exports and damaged files. No file of another journal in the directory matches them.
 var (
 	exportEnds  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
 	damagedEnds = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
 )
 
-// aside returns the files with name base and one of the endings, the oldest first; order has the groups of ends by
-// their weight. It leaves out exports that end after the journal: they are of an earlier journal at this path.
+// aside returns the files whose name is base and a suffix that ends matches, the oldest first. It sorts by the numbers
+// in the suffix; order has the indexes of their groups in ends, the most significant first. It leaves out exports that
+// end after the journal's last event, because these are from an earlier journal at this path.
 func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []asideFile, err error) {
 	last, _, _ := s.published()
 	entries, err := os.ReadDir(filepath.Dir(base))

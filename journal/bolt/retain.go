@@ -16,33 +16,35 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// retainBlocks is how many blocks one transaction deletes.
+// retainBlocks is how many index blocks one transaction of a retention deletes at most.
 const retainBlocks = 4
 
-// youngest is how old an action's end must be for its events to leave because of the size limit. Until then an
-// administrator or a rule may need them.
-const youngest = 24 * time.Hour
+// minAgeOfEnd is the minimum time since the end of an action before retention may move its events out because of the
+// size limit. Until then an administrator or a rule may need them.
+const minAgeOfEnd = 24 * time.Hour
 
 // RetainOptions limit the age and the size of the journal.
 type RetainOptions struct {
-	// Before is the age limit: older events leave.
+	// Before is the age limit: events from earlier are moved out.
 	Before time.Time
-	// MaxBytes is the size limit, without free pages: if the journal has more content, younger events leave too, the
-	// oldest first, until three quarters of the limit are left. Zero is no limit.
+	// MaxBytes is the limit for the size of the content, without free pages. If the content is larger, younger events
+	// are moved out too, the oldest first, until three quarters of the limit are left. Zero means no limit.
 	MaxBytes int64
-	// Keep reports the events that a fold without a snapshot needs. It may be nil.
+	// Keep reports whether a replay without a snapshot needs the event, so that the event must stay. It may be nil.
 	Keep func(journal.Event) bool
 }
 
-// Retain moves old events into a compressed export next to the journal, and records that as journal.exported, which
-// it returns; the zero value if there was nothing to move.
+// Retain moves old events into a compressed export next to the journal. It appends journal.exported and returns its
+// payload, or the zero value if there was nothing to move.
 //
-// An event leaves if it is older than Before, is in the snapshot, is not one of the journal's own, belongs to no
-// action or to one that ended before Before, and is not kept. Because of MaxBytes, younger events leave as well, but
-// those of actions only if they ended a day ago, and never those that explain others: that an action ended, that EKCO
-// started or stopped, that its clock jumped. The export has all events of its range, also those that stay, and is on
-// disk before any is deleted. If Retain is interrupted after that, some events are in both places, and the next
-// Retain moves them again. [Store.Compact] frees the space.
+// An event is moved if it is older than Before and in the snapshot, its type does not begin with "journal.", it belongs
+// to no action or to an action that ended before Before, and Keep does not report it. Because of MaxBytes, younger
+// events are moved as well. Of these, events of actions are moved only a day after the action's end, and events that
+// explain others never: the end of an action, a start or stop of EKCO, a jump of its clock.
+//
+// The export has all events of its range, also the ones that stay, and is on disk before the first event is deleted. If
+// Retain is interrupted after that, some events are in both places, and the next Retain moves them again.
+// [Store.Compact] frees the disk space.
 //
 // The error wraps [journal.ErrNoSnapshot] if there is no snapshot.
 func (s *Store) Retain(ctx context.Context, options RetainOptions) (journal.JournalExported, error) {
@@ -76,22 +78,23 @@ func (s *Store) retain(ctx context.Context, options RetainOptions) (exported jou
 	return exported, s.delete(ctx, leaving.pieces)
 }
 
-// piece is a run of events in one block. It continues the piece before it if no event between them stays.
+// piece is a range of consecutive events in one index block to move out. continues is set if it begins right after the
+// piece before it.
 type piece struct {
 	layout.Gap
 	continues bool
 }
 
-// leaving is what Retain moves out.
+// leaving lists the events that Retain moves out.
 type leaving struct {
 	pieces       []piece
 	first, last  uint64
 	events, kept uint64
-	// pending counts the events that stay since the last one that leaves.
+	// pending is the number of events that stay after the last one that is moved out.
 	pending uint64
 }
 
-func (l *leaving) take(event journal.Event) {
+func (l *leaving) add(event journal.Event) {
 	if l.events == 0 {
 		l.first = event.Seq
 	} else {
@@ -113,7 +116,7 @@ func (l *leaving) take(event journal.Event) {
 
 func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uint64) (leaving, error) {
 	var found leaving
-	judge := leaver{options: options, ended: make(map[string]time.Time), young: s.now().Add(-youngest)}
+	judge := leavingJudge{options: options, ended: make(map[string]time.Time), latestEnd: s.now().Add(-minAgeOfEnd)}
 	var err error
 	if judge.excess, err = s.excess(ctx, options.MaxBytes); err != nil {
 		return found, err
@@ -130,7 +133,7 @@ func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uin
 			return found, err
 		}
 		if judge.leaves(event) {
-			found.take(event)
+			found.add(event)
 		} else {
 			found.pending++
 		}
@@ -138,7 +141,7 @@ func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uin
 	return found, nil
 }
 
-// excess returns how many bytes must leave because of the size limit.
+// excess returns how many bytes Retain must move out because of the size limit.
 func (s *Store) excess(ctx context.Context, limit int64) (int64, error) {
 	if limit == 0 {
 		return 0, nil
@@ -151,34 +154,35 @@ func (s *Store) excess(ctx context.Context, limit int64) (int64, error) {
 	return content - limit/4*3, nil
 }
 
-// leaver judges events in their order.
-type leaver struct {
+// leavingJudge decides for one event after the other whether to move it out.
+type leavingJudge struct {
 	options RetainOptions
 	// ended has the time of each action's end.
 	ended map[string]time.Time
-	// young is the latest end of an action whose events may leave early.
-	young time.Time
-	// excess is how many bytes must still leave.
+	// latestEnd is the time before which an action must have ended if its events are moved out because of the size
+	// limit.
+	latestEnd time.Time
+	// excess is how many bytes must still be moved out because of the size limit.
 	excess int64
 }
 
-func (l *leaver) leaves(event journal.Event) bool {
+func (l *leavingJudge) leaves(event journal.Event) bool {
 	ended, over := l.ended[event.Action]
 	switch {
 	case strings.HasPrefix(string(event.Type), "journal."),
 		event.Action != "" && !over,
 		l.options.Keep != nil && l.options.Keep(event):
 		return false
-	case event.Time.Before(l.options.Before) && ended.Before(l.options.Before): // zero is before
-	case l.excess <= 0, explains(event.Type), ended.After(l.young):
+	case event.Time.Before(l.options.Before) && ended.Before(l.options.Before): // also if the event has no action
+	case l.excess <= 0, explains(event.Type), ended.After(l.latestEnd):
 		return false
 	}
 	l.excess -= int64(len(event.Record()) + recordOverhead)
 	return true
 }
 
-// explains reports whether events of the type explain others: what has ended, also for other EKCOs, and with which
-// clock the times are.
+// explains reports whether events of the type are needed to understand others: which actions have ended, and by which
+// clock the times of events are.
 func explains(t journal.Type) bool {
 	switch t {
 	case journal.TypeActionEnded, journal.TypeOperatorStarted, journal.TypeOperatorStopped, journal.TypeClockJumped:
@@ -187,10 +191,11 @@ func explains(t journal.Type) bool {
 	return false
 }
 
-// recordOverhead is the size of a record's key, its place on its page, and its part of the index.
+// recordOverhead is an estimate of the bytes that a record needs besides its content: the key, the entry in the page's
+// header, and the entries in the index.
 const recordOverhead = 48
 
-// exportRange durably writes a range of events to a file next to the journal, and returns its name.
+// exportRange writes a range of events to a new file next to the journal, syncs it to disk, and returns its name.
 func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, error) {
 	fresh := s.path + files.ExportSuffix
 	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, files.FileMode)
@@ -210,7 +215,7 @@ func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, er
 	return name, files.Replace(fresh, name)
 }
 
-// delete removes the pieces, some blocks per transaction, and records the gaps.
+// delete removes the events of the pieces in several transactions, and stores the gaps.
 func (s *Store) delete(ctx context.Context, pieces []piece) error {
 	for len(pieces) > 0 {
 		end := layout.BlockOf(pieces[0].First) + retainBlocks
@@ -227,7 +232,7 @@ func (s *Store) delete(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-// remove deletes the pieces, and records the gaps.
+// remove deletes the events of the pieces in one transaction, stores the gaps, and updates the index.
 func remove(a *layout.Appender, pieces []piece) error {
 	for i, piece := range pieces {
 		for seq := piece.First; seq <= piece.Last; seq++ {
@@ -248,8 +253,8 @@ func remove(a *layout.Appender, pieces []piece) error {
 	return nil
 }
 
-// putGap stores a gap. It joins pieces of the same retention; gaps of different retentions stay separate, so that
-// each export ends with a hash in the journal.
+// putGap stores the gap of a piece. It joins the gaps of consecutive pieces of one retention. Gaps of different
+// retentions stay separate, so that the journal stores the hash of the last event of each export.
 func putGap(gaps *bbolt.Bucket, piece piece) error {
 	missing := piece.Gap
 	if piece.continues {

@@ -10,15 +10,15 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// Salvage is the loss by a damaged journal. The journal has it as event journal.salvaged.
+// Salvage describes a damaged journal and what was lost. It is also the payload of the event journal.salvaged.
 type Salvage struct {
 	journal.JournalSalvaged
 }
 
-// OpenOrSalvage is like [Open], but it renames a damaged file to PATH.damaged-<UTC time>, and replaces it by a new
-// journal with the longest prefix of events whose chain is intact. Salvage is nil if the file was intact. It never
-// overwrites any part of the damaged file, and leaves a file that never was a journal unchanged, with
-// [journal.ErrNotAJournal].
+// OpenOrSalvage is like [Open], but it repairs a damaged file: it renames the file to PATH.damaged-<UTC time>, and
+// creates a new journal with all events before the first lost or changed one. It returns a nil Salvage if the file was
+// intact. It never changes the content of the damaged file. For a file that never was a journal it changes nothing, and
+// returns [journal.ErrNotAJournal].
 func OpenOrSalvage(ctx context.Context, path string, options Options) (*Store, *Salvage, error) {
 	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
@@ -37,7 +37,7 @@ func openOrSalvage(ctx context.Context, path string, options Options, lock *os.F
 	if err == nil || !errors.Is(err, journal.ErrDamaged) || options.ReadOnly {
 		return store, nil, err
 	}
-	found, salvageErr := rescue.Salvage(ctx, path, options.reading(), err)
+	found, salvageErr := rescue.Salvage(ctx, path, options.rescueOptions(), err)
 	if salvageErr != nil {
 		return nil, nil, fmt.Errorf("salvage journal %s: %w, after: %w", path, salvageErr, err)
 	}

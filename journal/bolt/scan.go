@@ -12,27 +12,28 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// Limits of one transaction of a read. The caller's code runs between transactions, so that a slow or appending
-// caller does not block other callers.
+// The limits of one read transaction. A read needs several transactions, and the caller's code runs between them, so
+// that a caller that is slow or appends does not block others.
 const (
 	chunkEvents = 256
 	chunkBytes  = 1 << 20
 	chunkBlocks = 256
 )
 
-// scan is the progress of one read.
+// scan is the state of one call of [Store.Read].
 type scan struct {
 	query journal.Query
-	// low and high are the sequence numbers that are left to read, inclusive.
+	// low and high limit the sequence numbers that are still to be read, inclusive.
 	low, high uint64
-	terms     []layout.Term
-	types     []layout.Term
+	// An event must have all of terms, and one of types.
+	terms []layout.Term
+	types []layout.Term
 	// since and until limit the time in nanoseconds, inclusive.
 	since, until int64
 	yielded      int
 }
 
-// newScan begins a read of a journal that ends at last.
+// newScan returns the scan for a query. last is the number of the journal's last event.
 func newScan(query journal.Query, last uint64) *scan {
 	s := &scan{query: query, low: query.After + 1, high: last, since: math.MinInt64, until: math.MaxInt64}
 	if query.After == math.MaxUint64 {
@@ -60,7 +61,7 @@ func newScan(query journal.Query, last uint64) *scan {
 	return s
 }
 
-// nanos is UnixNano, limited for times outside its range.
+// nanos returns [time.Time.UnixNano], or the smallest or largest number for a time outside its range.
 func nanos(t time.Time) int64 {
 	switch {
 	case t.Year() < 1700:
@@ -75,18 +76,18 @@ func (s *scan) done() bool {
 	return s.low > s.high || (s.query.Limit > 0 && s.yielded >= s.query.Limit)
 }
 
-// indexed reports whether the index can narrow the query.
+// indexed reports whether the query has a condition for which there is an index.
 func (s *scan) indexed() bool {
 	return len(s.terms) > 0 || len(s.types) > 0 || s.since != math.MinInt64 || s.until != math.MaxInt64
 }
 
-// postings is one block of the index, on disk or in memory.
+// postings is one block of the index: a [layout.Block] on disk or the [layout.Tail] in memory.
 type postings interface {
 	Find(layout.Term) []uint64
 	Span() (earliest, latest int64)
 }
 
-// chunk reads some of the events. It is called until done.
+// chunk reads the next events, within the limits of one transaction. The caller repeats it until s.done().
 func (s *scan) chunk(tx *bbolt.Tx, unfinished layout.Tail) ([]journal.Event, error) {
 	t, err := layout.TablesOf(tx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *scan) chunk(tx *bbolt.Tx, unfinished layout.Tail) ([]journal.Event, err
 	return c.events, nil
 }
 
-// block reads the next block, or the rest of it.
+// block reads the next block of the index, or the rest of a block that it has begun.
 func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished layout.Tail) error {
 	number := layout.BlockOf(s.low)
 	if s.query.Reverse {
@@ -139,7 +140,7 @@ func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished layout.Tail) 
 	return nil
 }
 
-// open returns nil for a block without any events left.
+// open returns the index of a block; nil if retention moved all its events out.
 func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished layout.Tail) (postings, error) {
 	if len(unfinished) > 0 && number == layout.BlockOf(unfinished[0].Seq) {
 		return unfinished, nil
@@ -155,7 +156,7 @@ func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished layout.Tail) 
 	return decoded, nil
 }
 
-// candidates lists events that may match, in the query's order.
+// candidates returns the numbers of the block's events that may match, in the query's order.
 func (s *scan) candidates(number uint64, found postings) []uint64 {
 	earliest, latest := found.Span()
 	if latest < s.since || earliest > s.until {
@@ -176,7 +177,7 @@ func (s *scan) candidates(number uint64, found postings) []uint64 {
 	return seqs
 }
 
-// narrow intersects the postings of all terms with the union of the types'.
+// narrow returns the numbers of the events that have all terms, and one of the types if there are any.
 func (s *scan) narrow(found postings) []uint64 {
 	var lists [][]uint64
 	for _, t := range s.terms {
@@ -210,21 +211,22 @@ type collector struct {
 	records *bbolt.Bucket
 	events  []journal.Event
 	bytes   int
-	looked  int
+	// parsed is the number of parsed records.
+	parsed int
 }
 
 func (c *collector) full() bool {
-	return len(c.events) >= chunkEvents || c.bytes >= chunkBytes || c.looked >= 8*chunkEvents
+	return len(c.events) >= chunkEvents || c.bytes >= chunkBytes || c.parsed >= 8*chunkEvents
 }
 
-// take adds the event if it exists and matches.
+// take reads the event, adds it if it matches, and advances the scan past it.
 func (c *collector) take(seq uint64) error {
 	if record := c.records.Get(layout.Key(seq)); record != nil {
 		if err := c.add(seq, record); err != nil {
 			return err
 		}
 	}
-	c.passed(seq)
+	c.advance(seq)
 	return nil
 }
 
@@ -236,7 +238,7 @@ func (c *collector) add(seq uint64, record []byte) error {
 	if event.Seq != seq {
 		return fmt.Errorf("event %d is stored as %d: %w", event.Seq, seq, journal.ErrDamaged)
 	}
-	c.looked++
+	c.parsed++
 	c.bytes += len(record)
 	if c.scan.query.Matches(event) {
 		c.events = append(c.events, event)
@@ -245,7 +247,7 @@ func (c *collector) add(seq uint64, record []byte) error {
 	return nil
 }
 
-func (c *collector) passed(seq uint64) {
+func (c *collector) advance(seq uint64) {
 	if c.scan.query.Reverse {
 		c.scan.high = seq - 1
 	} else {
@@ -253,7 +255,7 @@ func (c *collector) passed(seq uint64) {
 	}
 }
 
-// all reads without the index.
+// all reads the next events in the order of their numbers, without the index.
 func (c *collector) all() error {
 	cursor := c.records.Cursor()
 	from, step := c.scan.low, cursor.Next
@@ -279,7 +281,7 @@ func (c *collector) all() error {
 		if err := c.add(seq, record); err != nil {
 			return err
 		}
-		c.passed(seq)
+		c.advance(seq)
 	}
 	if !c.full() { // no more events are stored in the range
 		c.scan.low, c.scan.high = 1, 0

@@ -109,7 +109,7 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 	return fillSize(tx, stat)
 }
 
-// fillSize sets the size of the file and how much of it is free.
+// fillSize sets the size of the file, and how many bytes of it are free.
 func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
 	size, err := fileSize(stat.Path)
 	if err != nil {
@@ -121,7 +121,7 @@ func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
 	return nil
 }
 
-// fillBounds sets the first and last events, and counts events by the gaps.
+// fillBounds sets the numbers and times of the first and last events. It computes the number of events from the gaps.
 func fillBounds(t layout.Tables, stat *journal.Stat) error {
 	k, record := t.Records.Cursor().First()
 	if k == nil {

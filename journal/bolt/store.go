@@ -23,15 +23,17 @@ type Store struct {
 	now      func() time.Time
 	lock     *os.File
 
-	// file guards db during a replacement of the file; db is nil if it could not be opened again after a failure.
+	// file is held while the file is replaced, so that no other goroutine uses db. db is nil if the file could not be
+	// opened again after a failure.
 	file sync.RWMutex
 	db   *bbolt.DB
 
-	// mu guards the fields below, which the writer publishes after each commit.
-	mu    sync.RWMutex
-	end   layout.Head
-	tail  layout.Tail
-	id    layout.Identity
+	// mu guards the fields below, which the writer goroutine sets after each commit.
+	mu   sync.RWMutex
+	end  layout.Head
+	tail layout.Tail
+	id   layout.Identity
+	// grown is closed and replaced at each append.
 	grown chan struct{}
 
 	writes  chan *write
@@ -42,7 +44,7 @@ type Store struct {
 
 var _ journal.Store = (*Store)(nil)
 
-// start opens a verified file.
+// start opens a verified file and starts the writer goroutine. The store then owns the lock.
 func start(path string, options Options, lock *os.File) (*Store, error) {
 	db, err := files.OpenDB(path, options.ReadOnly)
 	if err != nil {
@@ -60,7 +62,7 @@ func start(path string, options Options, lock *os.File) (*Store, error) {
 	return s, nil
 }
 
-// load reads the state that the store keeps in memory.
+// load reads the identity, the end and the unfinished index block, which the store keeps in memory.
 func (s *Store) load(tx *bbolt.Tx) error {
 	t, err := layout.TablesOf(tx)
 	if err != nil {
@@ -104,7 +106,8 @@ func (s *Store) isClosing() bool {
 	}
 }
 
-// published returns the end of the journal for readers, and a channel that is closed at the next append.
+// published returns the end of the journal, its unfinished index block, and a channel that is closed at the next
+// append.
 func (s *Store) published() (layout.Head, layout.Tail, <-chan struct{}) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

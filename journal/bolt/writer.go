@@ -13,18 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// Limits of one transaction for concurrent callers.
+// The limits of one write transaction, which has the events of several concurrent callers.
 const (
 	groupRequests = 256
 	groupEvents   = 8192
 )
 
-// write is a request to the writer: events to append, or another change, which runs separately.
+// write is a request to the writer goroutine. It has events to append, or change, or exclusive.
 type write struct {
 	events []journal.Event
-	// change runs in its own transaction.
+	// change runs in a transaction without other writes.
 	change func(*layout.Appender) error
-	// exclusive runs without a transaction, while no other goroutine uses the file.
+	// exclusive runs without a transaction, while no other write runs.
 	exclusive func() error
 	result    chan error
 }
@@ -57,7 +57,7 @@ func (s *Store) submit(ctx context.Context, w *write) error {
 		select {
 		case err := <-w.result:
 			return err
-		default: // it arrived after the writer had ended
+		default: // the writer had ended before it received w
 			return journal.ErrClosed
 		}
 	}
@@ -82,7 +82,7 @@ func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.
 	return events, nil
 }
 
-// run is the writer.
+// run is the writer goroutine.
 func (s *Store) run() {
 	defer close(s.done)
 	var next *write
@@ -105,7 +105,8 @@ func (s *Store) run() {
 	}
 }
 
-// group adds the appends that already wait; next is the first write that must run separately.
+// group returns first and the appends that already wait, which go into one transaction. next is a received write that
+// must run alone, or nil.
 func (s *Store) group(first *write) (group []*write, next *write) {
 	group = []*write{first}
 	if len(first.events) == 0 {
@@ -151,16 +152,16 @@ func (s *Store) serve(group []*write, damaged bool) error {
 	})
 }
 
-// refusal is an error that does not concern the disk.
+// refusal marks an error that is not about the disk, so that the writer does not repair the file.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
 func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
 
-// commit runs fn in a transaction and publishes the result.
+// commit runs fn in a transaction, and then makes the result visible to readers.
 func (s *Store) commit(fn func(*layout.Appender) error) error {
-	// The tail may grow in place: readers see only the published part.
+	// Appending to s.tail may write into memory that readers share, but they do not read beyond their slice's length.
 	a := &layout.Appender{Head: s.end, Tail: s.tail}
 	var id layout.Identity
 	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
@@ -196,8 +197,8 @@ func (s *Store) publish(a *layout.Appender, id layout.Identity) {
 
 func unwritable(err error) error { return &journal.UnwritableError{Cause: err} }
 
-// repair opens the file again after a failed commit, and removes what that commit may have written: bbolt can fail
-// after its last page is on disk.
+// repair opens the file again after a failed commit, and removes the events of that commit if they are on disk: bbolt
+// can return an error after it has written the last page.
 func (s *Store) repair() error {
 	s.file.Lock()
 	defer s.file.Unlock()
@@ -212,15 +213,15 @@ func (s *Store) repair() error {
 	if err != nil {
 		return err
 	}
-	if err := s.takeBack(db); err != nil {
+	if err := s.removeUnpublished(db); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.db = db
 	return nil
 }
 
-// takeBack removes everything after the published end.
-func (s *Store) takeBack(db *bbolt.DB) error {
+// removeUnpublished removes all events after s.end, and their index.
+func (s *Store) removeUnpublished(db *bbolt.DB) error {
 	clean := false
 	err := db.View(func(tx *bbolt.Tx) error {
 		t, err := layout.TablesOf(tx)
@@ -248,7 +249,7 @@ func (s *Store) takeBack(db *bbolt.DB) error {
 	})
 }
 
-// deleteAfter deletes the keys from first on.
+// deleteAfter deletes the key first and all greater keys.
 func deleteAfter(bucket *bbolt.Bucket, first uint64) error {
 	cursor := bucket.Cursor()
 	for k, _ := cursor.Seek(layout.Key(first)); k != nil; k, _ = cursor.Seek(layout.Key(first)) {

@@ -4,5 +4,5 @@ package crashpoints
 
 import "math"
 
-// defaultCount is how many points a matrix tries: without the race detector, all.
+// defaultCount is how many points each test tries by default. Without the race detector, it tries all.
 const defaultCount = math.MaxInt

@@ -1,12 +1,12 @@
-// Package crashpoints chooses the points at which a crash matrix stops the process: all of them,
-// or a sample under the race detector, where each takes many times as long. The sample suffices
-// there, because every point runs the same goroutines on the same data.
+// Package crashpoints chooses the points at which a crash test stops the process. A test tries all its points, but
+// under the race detector only a sample, because each point then takes many times as long. The sample is enough there,
+// because every point runs the same goroutines on the same data.
 //
-// A seed decides which points are in the sample. Each test logs it. These variables repeat a run
-// or change it:
+// A seed decides which points are in the sample, and the test logs the seed. These environment variables change the
+// sample:
 //
 //	EKCO_CRASH_SEED=7       the sample of seed 7, instead of a random seed
-//	EKCO_CRASH_POINTS=20    20 points of each matrix
+//	EKCO_CRASH_POINTS=20    20 points in each test
 //	EKCO_CRASH_POINTS=all   all points, also under the race detector
 package crashpoints
 
@@ -21,19 +21,24 @@ import (
 
 const seedVariable = "EKCO_CRASH_SEED"
 
-// CountVariable names the environment variable for the number of points of each matrix, or "all".
+// CountVariable is the environment variable with the number of points that each test tries, or "all".
 const CountVariable = "EKCO_CRASH_POINTS"
 
-// randomSeed is the same for all tests of a binary, so that one variable repeats them all.
+// randomSeed returns the same seed for all tests of a binary, so that one variable repeats them all.
 var randomSeed = sync.OnceValue(rand.Uint64)
 
-// Choose returns the points to try, of 1 to n, in order. The test fails if there are none.
+// Choose returns which of the points 1 to n the test must try, in order. It fails the test if n is less than 1.
 func Choose(t testing.TB, n int) []int {
+	t.Helper()
+	return choose(t, n, defaultCount)
+}
+
+func choose(t testing.TB, n, limit int) []int {
 	t.Helper()
 	if n < 1 {
 		t.Fatal("there are no points at which to stop the process")
 	}
-	count := sampleSize(t, n)
+	count := sampleSize(t, n, limit)
 	if count == n {
 		return pick(nil, n, n)
 	}
@@ -44,17 +49,30 @@ func Choose(t testing.TB, n int) []int {
 	return pick(rand.New(rand.NewPCG(seed, name.Sum64())), n, count)
 }
 
-// ChooseOf returns the points to try, in order.
+// ChooseOf returns which of the points the test must try, in order.
 func ChooseOf[T any](t testing.TB, points []T) []T {
 	t.Helper()
+	return chooseOf(t, points, defaultCount)
+}
+
+// Sample is ChooseOf for a matrix with too many points to try all: it returns at most limit without the race detector, and
+// at most two with it.
+func Sample[T any](t testing.TB, points []T, limit int) []T {
+	t.Helper()
+	return chooseOf(t, points, min(limit, defaultCount/2))
+}
+
+func chooseOf[T any](t testing.TB, points []T, limit int) []T {
+	t.Helper()
 	var chosen []T
-	for _, i := range Choose(t, len(points)) {
+	for _, i := range choose(t, len(points), limit) {
 		chosen = append(chosen, points[i-1])
 	}
 	return chosen
 }
 
-// pick divides 1 to n into count parts and picks one number of each. random may be nil if count is n.
+// pick divides the numbers 1 to n into count ranges, and picks a random number from each range. random may be nil if
+// count is n.
 func pick(random *rand.Rand, n, count int) []int {
 	picked := make([]int, count)
 	for i := range count {
@@ -68,11 +86,11 @@ func pick(random *rand.Rand, n, count int) []int {
 }
 
 // sampleSize returns how many of n points to try.
-func sampleSize(t testing.TB, n int) int {
+func sampleSize(t testing.TB, n, limit int) int {
 	t.Helper()
 	switch text := os.Getenv(CountVariable); text {
 	case "":
-		return min(n, defaultCount)
+		return min(n, limit)
 	case "all":
 		return n
 	default:

@@ -2,5 +2,5 @@
 
 package crashpoints
 
-// defaultCount is how many points a matrix tries under the race detector.
+// defaultCount is how many points each test tries by default under the race detector.
 const defaultCount = 4

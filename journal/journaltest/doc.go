@@ -1,2 +1,2 @@
-// Package journaltest has the test suite for every journal.Store.
+// Package journaltest has a test suite that every implementation of journal.Store must pass.
 package journaltest

@@ -9,7 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Drafts generates valid drafts over few nodes, pods and actions, so that queries find several of each.
+// Drafts generates valid drafts. They use only a few names of nodes, pods and actions, so that a query finds several
+// events.
 func Drafts() *rapid.Generator[journal.Draft] {
 	return rapid.Custom(func(t *rapid.T) journal.Draft {
 		node := fmt.Sprintf("node-%d", rapid.IntRange(0, 4).Draw(t, "node"))

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// follow collects count events above after.
+// follow returns the first count events that Follow yields.
 func follow(t *testing.T, store journal.Store, after uint64, count int) []journal.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)

@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Queries generates queries for the events of [Drafts], in a journal that ends at last and was written between the
-// two times.
+// Queries generates queries for events from [Drafts]. last is the number of the journal's last event, and all events
+// must have times between from and to.
 func Queries(last uint64, from, to time.Time) *rapid.Generator[journal.Query] {
 	instant := rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.Bool().Draw(t, "unbounded") {
@@ -44,7 +44,7 @@ func Queries(last uint64, from, to time.Time) *rapid.Generator[journal.Query] {
 	})
 }
 
-// Select returns what a query must yield from the events: the oracle.
+// Select returns the events that a correct store yields for the query, if it has these events.
 func Select(events []journal.Event, query journal.Query) []journal.Event {
 	var selected []journal.Event
 	for _, event := range events {
@@ -61,7 +61,7 @@ func Select(events []journal.Event, query journal.Query) []journal.Event {
 	return selected
 }
 
-// CheckQueries compares the store's answers to generated queries with [Select].
+// CheckQueries tests that the store yields the same events as [Select] for generated queries.
 func CheckQueries(t *testing.T, store journal.Store) {
 	t.Helper()
 	events := mustRead(t, store, journal.Query{})
@@ -81,8 +81,7 @@ func CheckQueries(t *testing.T, store journal.Store) {
 	})
 }
 
-// Fill appends generated events in batches, until the store has at least that many more. The same count gives the
-// same events.
+// Fill appends at least count generated events, in batches. The same count always gives the same events.
 func Fill(t *testing.T, store journal.Store, count int) {
 	t.Helper()
 	for seed := 0; count > 0; seed++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Run tests that the stores of open behave as specified in [journal.Store]. Each call of open must return a new
-// journal with only its first event; the suite closes it.
+// Run tests that the stores which open returns behave as [journal.Store] specifies. Each call of open must return a new
+// journal that has only its first event. Run closes it.
 func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 	s := suite{open: func(t *testing.T) journal.Store {
 		t.Helper()
@@ -56,7 +56,7 @@ type suite struct {
 	open func(t *testing.T) journal.Store
 }
 
-// deadline limits tests that would hang with a wrong store.
+// deadline limits the time of tests that would hang if the store were wrong.
 const deadline = 30 * time.Second
 
 func mustAppend(t fataler, store journal.Store, drafts ...journal.Draft) []journal.Event {

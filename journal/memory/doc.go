@@ -1,3 +1,3 @@
-// Package memory keeps a journal in memory, for tests: it starts no goroutine and blocks only on channels, so it
-// works in a testing/synctest bubble.
+// Package memory stores a journal in memory, for tests. It starts no goroutine and blocks only on channels, so tests
+// can use it in a testing/synctest bubble.
 package memory

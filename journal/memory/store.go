@@ -20,11 +20,11 @@ type Store struct {
 	now func() time.Time
 
 	mu sync.RWMutex
-	// events only grows; a slice of it that was taken under mu stays valid.
+	// events is only appended to, so a reader can keep a copy of the slice after it releases mu.
 	events   []journal.Event
 	snapshot *journal.Snapshot
 	cluster  string
-	broken   error
+	broken   error // set by Break
 	// grown is closed and replaced at each append.
 	grown  chan struct{}
 	closed chan struct{}
@@ -35,7 +35,7 @@ var _ journal.Store = (*Store)(nil)
 // Option configures a store.
 type Option func(*Store)
 
-// Clock replaces the clock of the events.
+// Clock makes the store use this clock for the times of events.
 func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
 
 // New returns a journal with only its journal.created event.
@@ -62,7 +62,7 @@ func (s *Store) Reopen() *Store {
 	return s.Copy()
 }
 
-// Copy returns another store with the present content, like a copy of a file.
+// Copy returns a new store with the present content, like a copy of a journal's file.
 func (s *Store) Copy() *Store {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -72,8 +72,7 @@ func (s *Store) Copy() *Store {
 	}
 }
 
-// Break makes every write fail with [journal.ErrUnwritable] and the given
-// cause, until Break(nil).
+// Break makes every write fail with [journal.ErrUnwritable] and this cause. Break(nil) ends that.
 func (s *Store) Break(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +109,7 @@ func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.
 	return events, nil
 }
 
-// writable expects that mu is held.
+// writable returns the error for a write, if it must fail now. The caller must hold mu.
 func (s *Store) writable(ctx context.Context) error {
 	switch {
 	case s.isClosed():
@@ -147,7 +146,7 @@ func (s *Store) Read(ctx context.Context, query journal.Query) iter.Seq2[journal
 			return
 		}
 		events, _ := s.view()
-		// The event with number n is at n-1.
+		// The event with number n has index n-1.
 		if before := query.Before; before != 0 && before <= uint64(len(events)) {
 			events = events[:before-1]
 		}
@@ -192,7 +191,7 @@ func (s *Store) view() ([]journal.Event, <-chan struct{}) {
 	return s.events, s.grown
 }
 
-// clone prevents that a caller changes the journal through a payload.
+// clone returns a copy of the event with its own payload, so that a caller cannot change the journal through it.
 func clone(event journal.Event) journal.Event {
 	event.Payload = bytes.Clone(event.Payload)
 	return event

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// actionRows has the entries for the life of an action, from its plan to its end.
+// actionRows has the entries for the events of an action, from its plan to its end.
 var actionRows = []Row{
 	{
 		Type: journal.TypeActionPlanned, ByWorker: true,
@@ -43,10 +43,10 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionLeft, Tone: Doubtful, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionLeft) string {
-			return fmt.Sprintf("%s: leaves %s for good%s", e.Action, p.What, Because(p.Reason))
+			return fmt.Sprintf("%s: will never remove %s%s", e.Action, p.What, Because(p.Reason))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionLeft) Line {
-			return Warn("left for good", "what", p.What, "reason", p.Reason)
+			return Warn("will never remove this", "what", p.What, "reason", p.Reason)
 		}),
 	},
 	{
@@ -104,7 +104,7 @@ func warned(e journal.Event, p *journal.ActionWarned) string {
 	return fmt.Sprintf("%s: warning, %s: %s (%s)", e.Action, answered(p.Answer), p.Warning, p.Preflight)
 }
 
-// answered says how a warning was answered.
+// answered returns a text that says how a person answered a warning.
 func answered(answer string) string {
 	if answer == "no terminal" {
 		return "no confirmation possible (no terminal)"
@@ -119,7 +119,7 @@ func logWarned(_ journal.Event, p *journal.ActionWarned) Line {
 	return Warn("continuing despite a warning", "preflight", p.Preflight, "warning", p.Warning, "answer", p.Answer)
 }
 
-// maxStepsNamed is how many steps of a plan a sentence names.
+// maxStepsNamed is how many steps of a plan a sentence names at most.
 const maxStepsNamed = 4
 
 func stepNames(plan journal.Plan) string {
@@ -133,7 +133,7 @@ func stepNames(plan journal.Plan) string {
 	return strings.Join(names, ", ")
 }
 
-// Before names the step before which something happens; "" without a step.
+// Before returns " before " and the step, for the end of a sentence; "" without a step.
 func Before(step string) string {
 	if step == "" {
 		return ""

@@ -20,7 +20,7 @@ var clockRows = []Row{
 	},
 }
 
-// Jumped says by how much a clock jumped.
+// Jumped returns a text that says in which direction and how far a clock jumped.
 func Jumped(by journal.Duration) string {
 	if by < 0 {
 		return "was set back by " + Span(-time.Duration(by))
@@ -28,7 +28,7 @@ func Jumped(by journal.Duration) string {
 	return "went " + Span(time.Duration(by)) + " forward"
 }
 
-// WhyJumped gives the reason for that.
+// WhyJumped returns why a clock went forward, for the end of a sentence; "" for a clock that was set back.
 func WhyJumped(by journal.Duration) string {
 	if by < 0 {
 		return ""
@@ -36,7 +36,7 @@ func WhyJumped(by journal.Duration) string {
 	return ", because it was set or the machine slept"
 }
 
-// Apart says how far a clock is from the API server's.
+// Apart returns a text that says how far EKCO's clock is behind or ahead of the API server's.
 func Apart(apiAhead journal.Duration) string {
 	if behind := time.Duration(apiAhead); behind > 0 {
 		return Span(behind) + " behind the Kubernetes API's"

@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Types returns the types of events that a component can have; none for an unknown one. [Vocabulary.Belongs] excludes
-// events of other components.
+// Types returns the event types of a component; nil for an unknown component. Other components can have events of the
+// same types; see [Vocabulary.Belongs].
 func (v *Vocabulary) Types(component string) []journal.Type {
 	var types []journal.Type
 	for _, c := range v.named(component) {
@@ -32,14 +32,14 @@ func (v *Vocabulary) Kinds(component string) (kinds []journal.ActionKind) {
 	return kinds
 }
 
-// Shares reports whether some of the component's event types have events of other components too.
+// Shares reports whether other components also have events of some of the component's types.
 func (v *Vocabulary) Shares(component string) bool {
 	return slices.ContainsFunc(v.named(component), func(c Component) bool {
 		return c.Machine != "" || slices.ContainsFunc(c.Rows, func(row Row) bool { return row.About != "" })
 	})
 }
 
-// Belongs reports whether the event is one of the component's. kindOf returns the kind of an action.
+// Belongs reports whether the event belongs to the component. kindOf must return the kind of an action.
 func (v *Vocabulary) Belongs(component string, e journal.Decoded, kindOf func(action string) journal.ActionKind) bool {
 	return slices.ContainsFunc(v.named(component), func(c Component) bool { return c.has(e, kindOf) })
 }
@@ -63,7 +63,7 @@ func (c Component) has(e journal.Decoded, kindOf func(action string) journal.Act
 	return kind != "" && slices.ContainsFunc(c.Actions, func(a Action) bool { return a.Kind == kind })
 }
 
-// named returns the tables of the component.
+// named returns the tables with the component's name.
 func (v *Vocabulary) named(component string) []Component {
 	var named []Component
 	for _, c := range v.components {
@@ -85,7 +85,7 @@ func (v *Vocabulary) engineTypes() []journal.Type {
 	return append(types, journal.TypePolicyRefused, journal.TypePolicyLifted)
 }
 
-// machineOf returns the machine that an engine event is about, or "".
+// machineOf returns the machine in an event of the engine about a thing, or "" for another event.
 func machineOf(payload journal.Payload) string {
 	switch p := payload.(type) {
 	case *journal.ThingObserved:
@@ -98,7 +98,8 @@ func machineOf(payload journal.Payload) string {
 	return ""
 }
 
-// policyKind returns the kind of action in an event that belongs to no action, or "".
+// policyKind returns the kind of action in an event about a refusal, or "" for another event. Such an event has no
+// action.
 func policyKind(payload journal.Payload) journal.ActionKind {
 	switch p := payload.(type) {
 	case *journal.PolicyRefused:

@@ -1,7 +1,6 @@
-// Package words is the message catalog: for each type of event it has one [Row] with its sentence, its log line, its
-// Kubernetes Event and its tone. The tables of the engine's own events are here; capabilities pass theirs to [New] as
-// a [Component].
+// Package words is the message catalog. It has a [Row] for each type of event, with the sentence, the log line, the
+// Kubernetes Event and the severity. The package itself has the tables for the engine's events. Each capability passes
+// its own table to [New] as a [Component].
 //
-// The texts are not safe to print: they may have control characters from the cluster. The printing code must clean
-// them.
+// The texts may contain control characters from the cluster. The code that prints them must remove these.
 package words

@@ -41,7 +41,7 @@ var journalRows = []Row{
 	})},
 }
 
-// WrittenAt is the end of a text about a mirror; "" if the time is unknown.
+// WrittenAt returns ", written at" and the time, for the end of a sentence; "" if the time is unknown.
 func WrittenAt(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -49,7 +49,7 @@ func WrittenAt(at time.Time) string {
 	return ", written at " + Stamp(at)
 }
 
-// KeptOf says what a journal that lost its newest events still has.
+// KeptOf returns a text that says up to which event a journal that lost its newest events is intact.
 func KeptOf(outdated *journal.JournalOutdated) string {
 	if outdated.LastSeq == 0 {
 		return "which the file does not have"

@@ -9,8 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// listed describes an event without an entry: its type, its subject and the fields of its payload, in their order.
-func listed(e journal.Event) string {
+// listFields returns a text for an event without a row: its type, its subject, and the fields of its payload in their
+// order.
+func listFields(e journal.Event) string {
 	text := fmt.Sprintf("%s about %s", e.Type, Object(e.Subject))
 	fields, ok := fields(e.Payload)
 	switch {

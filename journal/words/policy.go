@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyRows has the entries for what stops EKCO from acting.
+// policyRows returns the entries for refusals and pauses.
 func (v *Vocabulary) policyRows() []Row {
 	return []Row{
 		{

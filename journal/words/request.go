@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// requestRows has the entries for the begin of an action.
+// requestRows returns the entries for events that open or refuse an action.
 func (v *Vocabulary) requestRows() []Row {
 	return []Row{
 		{
@@ -34,7 +34,7 @@ func (v *Vocabulary) requestRows() []Row {
 	}
 }
 
-// OwnReason leaves out a reason that only repeats the actor.
+// OwnReason returns the reason, or "" if the reason only repeats the actor.
 func OwnReason(reason, actor string) string {
 	if reason == "asked for by "+actor {
 		return ""
@@ -42,7 +42,7 @@ func OwnReason(reason, actor string) string {
 	return reason
 }
 
-// Manner says how an action was requested, as the end of a sentence.
+// Manner returns how an action was requested, for example ", forced, as a dry run", for the end of a sentence.
 func (v *Vocabulary) Manner(p *journal.ActionRequested) string {
 	var words []string
 	if p.Force {

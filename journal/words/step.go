@@ -62,12 +62,13 @@ func forced(p *journal.StepNoted) string {
 	return outputs.Forced
 }
 
-// NotDone returns why a step ended without its effect, or "", and a short form of that.
+// NotDone returns why a step ended without having done its work, and a short text for that. why is "" if the step did
+// it.
 func NotDone(p *journal.StepDone) (how, why string) {
 	var outputs struct {
 		Missing  any  `json:"missing"`
-		Failed   bool `json:"failed"`    // it may have begun
-		ReadOnly bool `json:"read_only"` // it could change nothing
+		Failed   bool `json:"failed"`    // the step may have changed something
+		ReadOnly bool `json:"read_only"` // the step only reads
 	}
 	_ = json.Unmarshal(p.Outputs, &outputs) // most steps have other outputs
 	if why, _ = outputs.Missing.(string); outputs.Failed && !outputs.ReadOnly {
@@ -111,7 +112,7 @@ func attempt(n int) string {
 	return fmt.Sprintf(" (attempt %d)", n)
 }
 
-// Proof says how a step was done, as the end of a sentence.
+// Proof returns how a step was done, for the end of a sentence; "" for a step that was done at its first attempt.
 func Proof(p *journal.StepDone) string {
 	switch {
 	case p.DryRun:

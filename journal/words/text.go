@@ -8,13 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// stampLayout is UTC, as in the logs of Kubernetes.
+// stampLayout is the format of times in UTC.
 const stampLayout = "2006-01-02T15:04:05Z"
 
-// Stamp returns a time to the second.
+// Stamp returns a time as text, in UTC with seconds.
 func Stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
 
-// Span returns a duration with few digits: 0.41s, 12.3s, 5m10s, 26h3m, 3d4h.
+// Span returns a duration as a short text: 0.41s, 12.3s, 5m10s, 26h3m, 3d4h.
 func Span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -32,7 +32,7 @@ func Span(d time.Duration) string {
 	return trimZero(strconv.Itoa(hours/24)+"d"+strconv.Itoa(hours%24)+"h", "d0h", "d")
 }
 
-// seconds divides once: [time.Duration.Seconds] rounds twice, so 1.84 s would become 1.8399999999999999.
+// seconds does not use [time.Duration.Seconds], which rounds twice, so that 1.84 s would become 1.8399999999999999.
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Second), 'f', -1, 64) + "s"
 }
@@ -53,7 +53,7 @@ func Count[N int | uint64](n N, what string) string {
 	return text
 }
 
-// CountOf is [Count] for words that are more than a noun, or whose plural is not with an s.
+// CountOf is [Count] for a phrase, or for a noun with an irregular plural.
 func CountOf(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
@@ -61,7 +61,7 @@ func CountOf(n int, one, more string) string {
 	return strconv.Itoa(n) + " " + more
 }
 
-// Because returns ": reason", or nothing without one.
+// Because returns ": " and the reason, or "" without a reason.
 func Because(reason string) string {
 	if reason == "" {
 		return ""
@@ -69,8 +69,7 @@ func Because(reason string) string {
 	return ": " + reason
 }
 
-// Held returns why something waits: the reason, then the name of the preflight, by which the documentation lists
-// holds.
+// Held returns why an action waits: the reason, and the name of the preflight, which the documentation explains.
 func Held(check, reason string) string {
 	if reason == "" {
 		return "check " + check
@@ -78,8 +77,8 @@ func Held(check, reason string) string {
 	return reason + " (" + check + ")"
 }
 
-// Ended returns how an action ended and why. A reason that begins with the outcome, like "cancelled by cli:root@p1",
-// has both.
+// Ended returns how an action ended and why. It does not repeat the outcome if the reason begins with it, as in
+// "cancelled by cli:root@p1".
 func Ended(outcome journal.Outcome, reason string) string {
 	if strings.HasPrefix(reason, string(outcome)+" ") {
 		return reason

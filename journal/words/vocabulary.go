@@ -9,22 +9,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Vocabulary is the message catalog for all events. It does not change, so concurrent use is safe.
+// Vocabulary is the message catalog for all events. It never changes, so goroutines can use it concurrently.
 type Vocabulary struct {
 	components []Component
 	rows       map[key]Row
 	actions    map[journal.ActionKind]Action
-	// apiVersions are those of the kinds of objects, if known.
+	// apiVersions has the API versions of kinds of objects, if known.
 	apiVersions map[string]string
 }
 
-// key finds a row.
+// key identifies a row.
 type key struct {
 	eventType journal.Type
 	about     string
 }
 
-// New returns the catalog of the capabilities and of the engine. It panics if two rows are for the same events.
+// New returns a catalog with the tables of the capabilities and of the engine. It panics if two rows have the same Type
+// and About.
 func New(capabilities ...Component) *Vocabulary {
 	v := &Vocabulary{rows: make(map[key]Row), actions: make(map[journal.ActionKind]Action), apiVersions: make(map[string]string)}
 	for _, component := range slices.Concat(capabilities, v.engine()) {
@@ -55,7 +56,7 @@ func (v *Vocabulary) engine() []Component {
 	}
 }
 
-// row returns the entry for the event; an empty one if there is none.
+// row returns the row for the event, or an empty row if there is none.
 func (v *Vocabulary) row(e journal.Event) Row {
 	if row, own := v.rows[key{e.Type, e.Subject.Kind}]; own {
 		return row
@@ -63,8 +64,8 @@ func (v *Vocabulary) row(e journal.Event) Row {
 	return v.rows[key{eventType: e.Type}]
 }
 
-// Sentence describes the event in one line. Without an entry, it lists type, subject and fields; an event that this
-// EKCO cannot read is quoted.
+// Sentence returns a description of the event in one line. Without a row it lists the type, the subject and the fields.
+// For an event that this EKCO cannot read, it quotes the payload.
 func (v *Vocabulary) Sentence(e journal.Decoded) string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s of version %d about %s: %s (%v)", e.Type, e.Version, Object(e.Subject), e.Payload, e.Err)
@@ -74,7 +75,7 @@ func (v *Vocabulary) Sentence(e journal.Decoded) string {
 			return text
 		}
 	}
-	return listed(e.Event)
+	return listFields(e.Event)
 }
 
 // Tone returns the severity of the event.
@@ -90,7 +91,7 @@ func (v *Vocabulary) Tone(e journal.Decoded) Tone {
 	return v.row(e.Event).Tone
 }
 
-// EndTone returns the severity of an action's end.
+// EndTone returns the severity of the end of an action with this outcome.
 func EndTone(outcome journal.Outcome) Tone {
 	if outcome == journal.OutcomeDone || outcome == journal.OutcomeDryRun {
 		return Good
@@ -98,7 +99,7 @@ func EndTone(outcome journal.Outcome) Tone {
 	return Doubtful
 }
 
-// Line returns what the loop logs of the event, if anything.
+// Line returns the line that the loop logs for the event, and false if the loop logs nothing.
 func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {
 	row := v.row(e.Event)
 	if row.Log == nil || row.ByWorker || e.Err != nil {
@@ -108,7 +109,7 @@ func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {
 	return line, line.Message != ""
 }
 
-// Note returns the Kubernetes Event for the event, if there is one.
+// Note returns the Kubernetes Event for the event, and false if there is none.
 func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
 	row := v.row(e.Event)
 	if row.Kubernetes == nil || e.Err != nil {
@@ -122,16 +123,16 @@ func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
 	return note, note.Message != ""
 }
 
-// Wakes reports whether held actions may be able to continue after the event.
+// Wakes reports whether an action that is held may be able to continue after the event.
 func (v *Vocabulary) Wakes(e journal.Event) bool { return v.row(e).Wakes }
 
-// Has reports whether there is a row for the type.
+// Has reports whether there is a row for the type without [Row.About].
 func (v *Vocabulary) Has(t journal.Type) bool {
 	_, known := v.rows[key{eventType: t}]
 	return known
 }
 
-// RolloutTarget returns [Action.RolloutTarget] of an action.
+// RolloutTarget returns the result of [Action.RolloutTarget] for an action.
 func (v *Vocabulary) RolloutTarget(p *journal.ActionRequested) string {
 	if target := v.actions[p.Kind].RolloutTarget; target != nil {
 		return target(p)
@@ -139,13 +140,15 @@ func (v *Vocabulary) RolloutTarget(p *journal.ActionRequested) string {
 	return ""
 }
 
-// Rollout returns what a rollout of this kind does, and the state of things that still wait for it; it may be "".
+// Rollout returns the verb and the noun of a rollout with actions of this kind, and the state of things that the
+// rollout has not changed yet. The state may be "".
 func (v *Vocabulary) Rollout(kind journal.ActionKind) (verb, noun string, waits journal.State) {
 	action := v.actions[kind]
 	return action.Verb, action.Noun, action.RolloutWaits
 }
 
-// Verb returns what an action does: "clear" for clear-node. An unknown kind is its own verb.
+// Verb returns the verb of a kind of action, for example "clear" for clear-node. For an unknown kind it returns the
+// kind.
 func (v *Vocabulary) Verb(kind journal.ActionKind) string {
 	if action, known := v.actions[kind]; known {
 		return action.Verb
@@ -153,12 +156,13 @@ func (v *Vocabulary) Verb(kind journal.ActionKind) string {
 	return string(kind)
 }
 
-// Deferred names what the last steps of an action may wait for; by default, it refers to the reason.
+// Deferred returns what the last steps of an action may wait for, or a reference to the reason if the kind does not
+// say.
 func (v *Vocabulary) Deferred(kind journal.ActionKind) string {
 	return cmp.Or(v.actions[kind].Deferred, "what the reason says")
 }
 
-// Target names the object of a refused action.
+// Target returns the name of the object of a refused action.
 func (v *Vocabulary) Target(kind journal.ActionKind, subject journal.Subject) string {
 	if subject.Kind != journal.ClusterSubject.Kind {
 		return Object(subject)
@@ -169,7 +173,7 @@ func (v *Vocabulary) Target(kind journal.ActionKind, subject journal.Subject) st
 	return "anything"
 }
 
-// Components returns the names of the components: those of the capabilities, then the engine's.
+// Components returns the names of all components, first of the capabilities and then of the engine.
 func (v *Vocabulary) Components() []string {
 	var names []string
 	for _, component := range v.components {
@@ -180,7 +184,8 @@ func (v *Vocabulary) Components() []string {
 	return names
 }
 
-// WorkerLine returns what the worker that wrote the event logs, if anything. Only engine events have such lines.
+// WorkerLine returns the line that a worker logs when it writes the event, and false if it logs nothing. Only events of
+// the engine have such lines.
 func WorkerLine(e journal.Event, payload journal.Payload) (Line, bool) {
 	for _, rows := range [][]Row{actionRows, stepRows} {
 		for _, row := range rows {

@@ -16,7 +16,7 @@ level=INFO msg=continuing preflight=P reason=w
 level=WARN msg="continuing despite a warning" preflight=P warning=w answer=yes
 level=WARN msg=held step=s preflight=P reason="r r"
 level=INFO msg="no longer held" step=s preflight=P
-level=WARN msg="left for good" what=osd.1 reason=r
+level=WARN msg="will never remove this" what=osd.1 reason=r
 level=INFO msg="step started" step=s attempt=2
 level=INFO msg="step overrides a refusal" step=s attempt=2 reason=r
 level=INFO msg="step done" step=s attempt=2 already_done=true dry_run=true

@@ -1,5 +1,5 @@
-// Package certificates is the source of facts about certificates: it reads the Secrets at intervals, and immediately
-// when one has changed; and the CAs' files on the primary on which EKCO runs, since they are the same on all.
+// Package certificates is the source of facts about certificates. It reads Secrets at intervals, and at once when one
+// has changed. It reads the CAs' files on the primary on which EKCO runs, because they are the same on all primaries.
 package certificates
 
 import (
@@ -17,15 +17,15 @@ import (
 // Reader reads the certificates in Secrets.
 type Reader interface {
 	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
-	// Clock returns an error if the clock cannot be trusted to say what is due.
+	// Clock returns an error if the clock may be too wrong to decide which certificates must be renewed.
 	Clock() error
 }
 
 // filesInterval is long because these files change once in ten years.
 const filesInterval = time.Hour
 
-// New returns the sources, one for each subject, so that none delays another. dir has the files; known are the facts
-// in the journal, by name.
+// New returns one source for each subject, so that no source delays another. dir is the directory of the files. known
+// has the facts in the journal, by name.
 func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts) (ofSecrets, ofFiles []observers.Source) {
 	for _, of := range secrets.Subjects() {
 		ofSecrets = append(ofSecrets, observers.PollOne(observers.PolledOne[journal.CertificateFacts]{
@@ -47,8 +47,8 @@ func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts
 	return ofSecrets, ofFiles
 }
 
-// Watching returns sources without facts, which trigger those that [New] returned for Secrets when one of their
-// Secrets changes. refs returns the Secrets of each, and from the source of one.
+// Watching returns sources without facts. They trigger the sources that [New] returned for Secrets when one of the
+// Secrets changes. refs returns the Secrets of a source; from returns the kube.Source of a Secret.
 func Watching(ofSecrets []observers.Source, refs func(of journal.Subject) []kube.Ref, from func(kube.Ref) kube.Source) (triggers []observers.Source) {
 	for i, of := range secrets.Subjects() {
 		for _, ref := range refs(of) {

@@ -16,16 +16,16 @@ type Kubelets interface {
 }
 
 const (
-	// kubeletsInterval is how often EKCO does a TLS handshake with kubelets, whose certificates change a few times a
-	// year; kubeletsTimeout is enough for a thousand that do not answer.
+	// kubeletsInterval is how often EKCO does a TLS handshake with each kubelet. Kubelets' certificates change a few
+	// times a year. kubeletsTimeout is enough for a thousand kubelets that do not answer.
 	kubeletsInterval = 10 * time.Minute
 	kubeletsTimeout  = 2 * time.Minute
 )
 
-// OfKubelets returns the source of facts about the certificates that kubelets serve. clock returns an error if the
-// clock cannot be trusted to say when they expire.
+// OfKubelets returns the source of facts about kubelets' serving certificates. clock returns an error if the clock may
+// be too wrong to decide when they expire.
 func OfKubelets(kubelets Kubelets, clock func() error, known map[string]journal.CertificateFacts) observers.Source {
-	// seen has the facts of kubelets that do not answer.
+	// seen has the known facts, which stay for kubelets that do not answer.
 	seen := ofNodes(known, journal.KubeletOn)
 	return observers.Poll(observers.Polled[journal.CertificateFacts]{
 		Name: "certificates of kubelets", Interval: kubeletsInterval, Timeout: kubeletsTimeout,
@@ -35,7 +35,7 @@ func OfKubelets(kubelets Kubelets, clock func() error, known map[string]journal.
 			}
 			now, err := kubelets.Facts(ctx, seen)
 			if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
-				return seen, nil // the watches report the outage, which does not wait for all these handshakes
+				return seen, nil // the watches report the outage; it must not wait for all these handshakes
 			}
 			if err == nil {
 				seen = now

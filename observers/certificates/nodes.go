@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// ofNodes returns the known facts of one kind of certificate per node, by node.
+// ofNodes returns the known facts of one kind of certificate, by node.
 func ofNodes(known map[string]journal.CertificateFacts, on func(journal.Subject) (node string, is bool)) map[string]journal.CertificateFacts {
 	byNode := map[string]journal.CertificateFacts{}
 	for name, facts := range known {
@@ -20,7 +20,8 @@ func ofNodes(known map[string]journal.CertificateFacts, on func(journal.Subject)
 	return byNode
 }
 
-// onNodes records certificates that each node has, with that subject. gone returns the reason for a missing one.
+// onNodes records one certificate for each node, with the given subject. gone returns the reason for a missing
+// certificate.
 func onNodes(
 	subject func(node string) journal.Subject, known map[string]journal.CertificateFacts, gone func(reason string) string,
 ) observers.Noun[journal.CertificateFacts] {

@@ -12,9 +12,9 @@ type Primaries interface {
 	Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error)
 }
 
-// OfPrimaries returns the source of facts about control planes' certificates: the primaries, and what programs have
-// found there. clock returns an error if the clock cannot be trusted to say what is due. With off, they are recorded
-// as gone for that reason.
+// OfPrimaries returns the source of facts about control planes' certificates: the list of primaries, and the
+// certificates that programs found there. clock returns an error if the clock may be too wrong to decide about
+// renewals. If off is not "", the source records the known facts as gone for that reason.
 func OfPrimaries(primaries Primaries, clock func() error, off string, known map[string]journal.CertificateFacts) observers.Source {
 	byNode := ofNodes(known, journal.ControlPlaneOn)
 	ask := func(ctx context.Context) (map[string]journal.CertificateFacts, error) {

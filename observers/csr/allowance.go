@@ -6,6 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// retells is how often, by requester, changed facts of requests are recorded: a kubelet can change its Node's
-// addresses at any rate.
-func retells() observers.Allowance { return observers.Allowance{Burst: 5, Every: 5 * time.Minute} }
+// factsAllowance returns the limit, for each requester, on records of changed facts of requests: a kubelet can change the
+// addresses of its Node at any rate.
+func factsAllowance() observers.Allowance {
+	return observers.Allowance{Burst: 5, Every: 5 * time.Minute}
+}

@@ -8,30 +8,30 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is recorded with facts of requests.
+// Actor is the actor of events about requests.
 const Actor = "observer/csr"
 
-// Machine is the machine of requests, Kind their kind as subjects.
+// Machine is the name of the machine for requests. Kind is the kind of their subjects.
 const (
 	Machine = "csr"
 	Kind    = "CertificateSigningRequest"
 )
 
-// Known is a request without a decision according to the journal.
+// Known is a request that has no decision according to the journal.
 type Known struct {
 	Subject journal.Subject
 	Facts   journal.CSRFacts
 }
 
-// recordedRequest is what is recorded of a request.
+// recordedRequest has the recorded data of a request.
 type recordedRequest struct {
 	subject   journal.Subject
 	requester string
-	// facts are the JSON of the facts, for comparisons.
+	// facts has the facts as JSON, for comparisons.
 	facts string
-	// unrecorded is how often they have changed since they were last recorded.
+	// unrecorded counts the changes of the facts since they were last recorded.
 	unrecorded int
-	// over is why it is no longer judged, "" while it is.
+	// over is the reason why EKCO no longer judges the request, or "".
 	over string
 }
 
@@ -54,7 +54,7 @@ func (t recordedRequest) payload() journal.ThingObserved {
 	if t.unrecorded > 0 {
 		var whole journal.CSRFacts
 		if err := json.Unmarshal([]byte(facts), &whole); err != nil {
-			panic(err) // it was encoded by recordedOf
+			panic(err) // recordedOf has encoded it
 		}
 		whole.Untold = t.unrecorded
 		facts = encoded(whole)
@@ -66,12 +66,12 @@ func subjectOf(request csr.Request) journal.Subject {
 	return journal.Subject{Kind: Kind, Name: request.Name, UID: request.UID, Node: journal.KubeletOf(request.Asked.Requester)}
 }
 
-// crowdSubject is the subject for the further requests of one requester. No request has such a name.
+// crowdSubject returns the subject for the other requests of one requester. No request has such a name.
 func crowdSubject(requester string) journal.Subject {
 	return journal.Subject{Kind: Kind, Name: "further ones of " + requester, Node: journal.KubeletOf(requester)}
 }
 
-// keyOf identifies a subject: by its UID if it has one.
+// keyOf returns a key for a subject: its UID if it has one.
 func keyOf(subject journal.Subject) string {
 	if subject.UID != "" {
 		return subject.UID

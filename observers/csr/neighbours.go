@@ -11,9 +11,9 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Neighbours notices changes of Nodes by which requests are judged: their addresses, their role, whether they are
-// lost or were created or deleted. Most of these are not facts of the node. It gets the Nodes from the source of
-// nodes, so it needs no request. Create one with [NewNeighbours]; it is safe for concurrent use.
+// Neighbours notices changes of Nodes that matter for decisions about requests: their addresses, their role, their
+// loss, their creation and deletion. Most of these are not facts of the node. It receives the Nodes from the source of
+// nodes, so it sends no requests. Create it with [NewNeighbours]. It is safe for concurrent use.
 type Neighbours struct {
 	seed maphash.Seed
 
@@ -24,13 +24,13 @@ type Neighbours struct {
 
 var _ observers.Sink = (*Neighbours)(nil)
 
-// NewNeighbours returns one without Nodes.
+// NewNeighbours returns a Neighbours without Nodes.
 func NewNeighbours() *Neighbours {
 	return &Neighbours{seed: maphash.MakeSeed(), nodes: make(map[string]uint64), changed: func() {}}
 }
 
-// tell sets the function to call. It must not block.
-func (n *Neighbours) tell(changed func()) {
+// setChanged sets the function to call after a change. It must not block.
+func (n *Neighbours) setChanged(changed func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.changed = changed
@@ -79,7 +79,7 @@ func (n *Neighbours) All(objs []runtime.Object) {
 	}
 }
 
-// see reports whether the Node has changed. It expects that mu is held.
+// see reports whether the Node has changed. The caller must hold mu.
 func (n *Neighbours) see(obj runtime.Object) bool {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -90,7 +90,7 @@ func (n *Neighbours) see(obj runtime.Object) bool {
 	return !known || was != n.nodes[node.Name]
 }
 
-// digest is a hash of all that requests are judged by.
+// digest returns a hash of all properties of the Node that matter.
 func (n *Neighbours) digest(node *corev1.Node) uint64 {
 	facts := kube.NodeOf(node).Facts
 	role := string(facts.Role)

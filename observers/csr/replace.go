@@ -9,7 +9,7 @@ import (
 
 type compared = observers.Facts[recordedRequest]
 
-// replace sets the requests that are judged now, and returns when there is more to record of them, zero for never.
+// replace sets the requests to judge now. It returns when to record more about them; zero means never.
 func (s *Source) replace(now map[string]recordedRequest) (again time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,26 +20,26 @@ func (s *Source) replace(now map[string]recordedRequest) (again time.Time) {
 			if _, looked := now[key]; looked {
 				return ""
 			}
-			return s.fate(key)
+			return s.endReason(key)
 		})
 		for key, v := range now {
 			again = observers.Earlier(again, s.change(facts, key, v))
 		}
 	})
-	// Decisions since the choice are recorded with the next read.
+	// Requests that were decided after the choice are recorded with the next read.
 	maps.DeleteFunc(s.ended, func(key, _ string) bool { _, looked := now[key]; return !looked })
-	maps.DeleteFunc(s.withheld, func(key string, _ withheld) bool { _, looked := now[key]; return !looked })
+	maps.DeleteFunc(s.withheld, func(key string, _ withheldFacts) bool { _, looked := now[key]; return !looked })
 	return again
 }
 
-// withheld are facts that are not recorded for now.
-type withheld struct {
+// withheldFacts has facts that are not recorded for now.
+type withheldFacts struct {
 	facts string
 	times int
 }
 
-// change takes the present facts of a request, unless those of its requester were recorded too often; then it returns
-// when they may be. It expects that mu is held.
+// change stores the present facts of a request. If facts of its requester were recorded too often, it withholds them,
+// and returns when they may be recorded. The caller must hold mu.
 func (s *Source) change(facts *compared, key string, now recordedRequest) (again time.Time) {
 	before, known := facts.Now[key]
 	if recorded := facts.Recorded[key]; !known && len(recorded) > 0 {
@@ -52,7 +52,7 @@ func (s *Source) change(facts *compared, key string, now recordedRequest) (again
 	case before.facts == now.facts:
 		now.unrecorded = before.unrecorded
 		if kept.times > 0 {
-			s.withheld[key] = withheld{now.facts, kept.times}
+			s.withheld[key] = withheldFacts{now.facts, kept.times}
 		}
 	case s.allowance.Take(now.requester, time.Now()):
 		now.unrecorded = kept.times
@@ -61,7 +61,7 @@ func (s *Source) change(facts *compared, key string, now recordedRequest) (again
 		}
 	default:
 		if kept.facts != now.facts {
-			kept = withheld{now.facts, kept.times + 1}
+			kept = withheldFacts{now.facts, kept.times + 1}
 		}
 		s.withheld[key] = kept
 		now, again = before, s.allowance.Next(now.requester)
@@ -73,8 +73,8 @@ func (s *Source) change(facts *compared, key string, now recordedRequest) (again
 	return again
 }
 
-// fate says why a request is no longer judged. It expects that mu is held.
-func (s *Source) fate(key string) string {
+// endReason returns the reason why EKCO no longer judges a request. The caller must hold mu.
+func (s *Source) endReason(key string) string {
 	if decision := s.ended[key]; decision != "" {
 		return decision
 	}
@@ -84,7 +84,7 @@ func (s *Source) fate(key string) string {
 	return "deleted"
 }
 
-// endAll ends the recorded requests with the returned reasons; "" leaves a request open.
+// endAll ends the recorded requests for which why returns a reason. "" leaves a request open.
 func endAll(facts *compared, why func(key string) string) {
 	for key := range facts.Now {
 		if _, recorded := facts.Recorded[key]; !recorded && why(key) != "" {

@@ -18,17 +18,17 @@ import (
 type Options struct {
 	// Requests is the source of all requests to the signer.
 	Requests kube.Source
-	// Around returns the cluster around requests, all of it read after since.
+	// Around reads the objects around requests. Each read must begin after since.
 	Around func(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error)
-	// Neighbours, if set, notices changes of Nodes.
+	// Neighbours notices changes of Nodes. It may be nil.
 	Neighbours *Neighbours
-	// Known are the requests without a decision according to the journal.
+	// Known has the requests that have no decision according to the journal.
 	Known []Known
-	// Off is the setting that switches it off, or "".
+	// Off is the setting that switches the source off, or "".
 	Off string
 }
 
-// Source is the source of requests without a decision.
+// Source is the source of facts about requests without a decision.
 type Source struct {
 	options Options
 	differ  *observers.Differ[recordedRequest]
@@ -36,24 +36,24 @@ type Source struct {
 
 	mu   sync.Mutex
 	feed *observers.Feed
-	// listed: a complete list was read.
+	// listed is true after a complete list was read.
 	listed bool
-	// pending are the requests without a decision, by UID; ended has the decisions of the others.
+	// pending has the requests without a decision, by UID. ended has the decisions about other requests.
 	pending map[string]csr.Request
 	ended   map[string]string
-	// approved is when the newest approved request of each requester was created.
+	// approved is, by requester, the creation time of the newest approved request.
 	approved map[string]time.Time
-	// moves counts the changes of Nodes.
-	moves     uint64
-	porter    porter
-	crowds    map[string]int
-	allowance observers.Allowance
+	// nodeChanges counts the changes of Nodes.
+	nodeChanges uint64
+	porter      admission
+	crowds      map[string]int
+	allowance   observers.Allowance
 	// withheld has the facts that are not recorded for now, by key.
-	withheld map[string]withheld
+	withheld map[string]withheldFacts
 
-	// Only survey uses the fields below. around is the cluster around the chosen requests, by UID, as last read;
-	// movesSeen is the number of changes of Nodes at that time, and movedAt the time of the last read because of such
-	// a change.
+	// Only survey uses the fields below. around has the last read of the objects around the chosen requests, by UID.
+	// movesSeen is the value of moves at that read. movedAt is the time of the last read that a change of a Node
+	// caused.
 	around          map[string]journal.CSRAround
 	looked, movedAt time.Time
 	movesSeen       uint64
@@ -68,8 +68,8 @@ var (
 func New(options Options) *Source {
 	s := &Source{
 		options: options, changed: make(chan struct{}, 1), pending: make(map[string]csr.Request), ended: make(map[string]string),
-		approved: make(map[string]time.Time), porter: porter{make(map[string][]entry)}, crowds: make(map[string]int),
-		allowance: retells(), withheld: make(map[string]withheld), around: make(map[string]journal.CSRAround),
+		approved: make(map[string]time.Time), porter: admission{make(map[string][]entry)}, crowds: make(map[string]int),
+		allowance: factsAllowance(), withheld: make(map[string]withheldFacts), around: make(map[string]journal.CSRAround),
 	}
 	s.differ = observers.NewDiffer(tell, func(yield func(string, recordedRequest) bool) {
 		for _, known := range options.Known {
@@ -102,11 +102,12 @@ func (s *Source) Look() {
 	s.signal()
 }
 
-// nodesChanged triggers another read around the pending requests. Without any, it does nothing.
+// nodesChanged triggers another read of the objects around the pending requests. Without pending requests it does
+// nothing.
 func (s *Source) nodesChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moves++
+	s.nodeChanges++
 	if len(s.pending) > 0 {
 		s.signal()
 	}
@@ -130,7 +131,7 @@ func (s *Source) Seen(obj runtime.Object) {
 	s.signal()
 }
 
-// see expects that mu is held.
+// see stores a request. The caller must hold mu.
 func (s *Source) see(obj runtime.Object) {
 	object, ok := obj.(*certificatesv1.CertificateSigningRequest)
 	if !ok || object.Spec.SignerName != csr.Signer {
@@ -187,7 +188,7 @@ func (s *Source) Run(ctx context.Context, to *observers.Reporter) {
 	s.feed = feed
 	s.mu.Unlock()
 	if s.options.Neighbours != nil {
-		s.options.Neighbours.tell(s.nodesChanged)
+		s.options.Neighbours.setChanged(s.nodesChanged)
 	}
 	feeding.Go(func() { feed.Run(ctx) })
 	s.survey(ctx)

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// rest is the shortest time between two reads, nodesRest between two reads because of Nodes: a kubelet can change
-	// its own at any rate.
-	rest      = 100 * time.Millisecond
-	nodesRest = 5 * time.Second
-	// lookAgain is when to read again while a request waits, without any change: EKCO does not watch every name of
-	// the cluster.
-	lookAgain = 5 * time.Minute
-	// firstRetry and lastRetry limit the time until the next read after a failure.
+	// minReadInterval is the shortest time between two reads. minNodesReadInterval is the shortest time between two reads that changes of
+	// Nodes cause: a kubelet can change its own Node at any rate.
+	minReadInterval      = 100 * time.Millisecond
+	minNodesReadInterval = 5 * time.Second
+	// rereadInterval is when to read again while a request waits, even without a change, because EKCO does not watch
+	// everything that matters for a request.
+	rereadInterval = 5 * time.Minute
+	// firstRetry and lastRetry are the shortest and the longest pause after a failed read.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
 )
 
@@ -41,18 +41,18 @@ func (s *Source) survey(ctx context.Context) {
 			continue
 		}
 		retry = firstRetry
-		// In a large cluster a read takes time, and the API server has other work.
-		if !observers.Pause(ctx, max(rest, 2*time.Since(began))) {
+		// A read of a large cluster takes time, and the API server has other work.
+		if !observers.Pause(ctx, max(minReadInterval, 2*time.Since(began))) {
 			return
 		}
 		again = 0
 		if !next.IsZero() {
-			again = max(time.Until(next), rest)
+			again = max(time.Until(next), minReadInterval)
 		}
 	}
 }
 
-// await waits for a change, or for the given time unless it is zero.
+// await waits for a change, or for the time again unless it is zero.
 func (s *Source) await(ctx context.Context, again time.Duration) bool {
 	if again == 0 {
 		select {
@@ -73,9 +73,9 @@ func (s *Source) await(ctx context.Context, again time.Duration) bool {
 	return true
 }
 
-// look updates the facts, and returns when to read again without a change, zero for never.
+// look updates the facts, and returns when to read again even without a change; zero means never.
 func (s *Source) look(ctx context.Context) (again time.Time, err error) {
-	chosen, crowds, listed := s.chosen()
+	chosen, crowds, listed := s.chooseRequests()
 	if !listed {
 		return time.Time{}, nil
 	}
@@ -94,16 +94,16 @@ func (s *Source) look(ctx context.Context) (again time.Time, err error) {
 	return observers.Earlier(again, s.replace(now)), nil
 }
 
-// lookAround updates the cluster around the requests, and returns when to do that again. Without changes it reads
-// nothing: few requests are chosen of a requester that creates many.
+// lookAround reads the objects around the requests, and returns when to do that again. Without changes it reads
+// nothing.
 func (s *Source) lookAround(ctx context.Context, chosen []csr.Request) (again time.Time, err error) {
 	s.mu.Lock()
-	moves, waiting := s.moves, len(s.pending) > 0
+	moves, waiting := s.nodeChanges, len(s.pending) > 0
 	s.mu.Unlock()
 	now := time.Now()
-	due := s.looked.Add(lookAgain)
+	due := s.looked.Add(rereadInterval)
 	if moves != s.movesSeen {
-		due = observers.Earlier(s.movedAt.Add(nodesRest), due)
+		due = observers.Earlier(s.movedAt.Add(minNodesReadInterval), due)
 	}
 	fresh := slices.ContainsFunc(chosen, func(request csr.Request) bool { _, known := s.around[request.UID]; return !known })
 	if fresh || len(chosen) > 0 && !now.Before(due) {
@@ -114,7 +114,7 @@ func (s *Source) lookAround(ctx context.Context, chosen []csr.Request) (again ti
 			s.movedAt, s.movesSeen = now, moves
 		}
 		s.looked = now
-		due = now.Add(lookAgain)
+		due = now.Add(rereadInterval)
 	}
 	maps.DeleteFunc(s.around, func(uid string, _ journal.CSRAround) bool {
 		return !slices.ContainsFunc(chosen, func(request csr.Request) bool { return request.UID == uid })
@@ -140,9 +140,9 @@ func (s *Source) lookAnew(ctx context.Context, chosen []csr.Request) error {
 	return nil
 }
 
-// chosen returns the requests to judge, and the numbers of others by requester.
-func (s *Source) chosen() (requests []csr.Request, crowds map[string]int, listed bool) {
-	in := s.in()
+// chooseRequests returns the requests to judge, and the numbers of other requests by requester.
+func (s *Source) chooseRequests() (requests []csr.Request, crowds map[string]int, listed bool) {
+	in := s.judgedUIDs()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.listed {
@@ -155,8 +155,8 @@ func (s *Source) chosen() (requests []csr.Request, crowds map[string]int, listed
 	all := s.porter.admit(pending, s.approved, in, time.Now())
 	grown := make(map[string]int)
 	for requester, further := range all.further {
-		// Growth is recorded, but not each decrease.
-		if more := max(atLeast(further, all.spent[requester]), s.crowds[requester]); more > 0 && (len(grown) < maxCrowds || s.crowds[requester] > 0) {
+		// Record when the number grows, but not each decrease.
+		if more := max(roundedDown(further, all.spent[requester]), s.crowds[requester]); more > 0 && (len(grown) < maxCrowds || s.crowds[requester] > 0) {
 			grown[requester] = more
 		}
 	}
@@ -164,8 +164,8 @@ func (s *Source) chosen() (requests []csr.Request, crowds map[string]int, listed
 	return all.requests, grown, true
 }
 
-// in returns the UIDs of the requests that are judged now.
-func (s *Source) in() map[string]bool {
+// judgedUIDs returns the UIDs of the requests that EKCO judges now.
+func (s *Source) judgedUIDs() map[string]bool {
 	in := make(map[string]bool)
 	s.differ.Change(func(facts *compared) {
 		for key := range facts.Recorded {

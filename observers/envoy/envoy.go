@@ -1,6 +1,5 @@
-// Package envoy is the source of facts about Envoy's pods: a watch of the pods with Envoy's label in Contour's
-// namespace. Only pods that run and are not ready are recorded, so a cluster with working Envoys costs one quiet
-// watch.
+// Package envoy is the source of facts about Envoy's pods. It watches the pods with Envoy's label in Contour's
+// namespace. It records only pods that run but are not ready, so a cluster with working Envoys costs one quiet watch.
 package envoy
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is recorded with facts about Envoy.
+// Actor is the actor of events about Envoy.
 const Actor = "observer/envoy"
 
 const (
@@ -29,9 +28,9 @@ const (
 
 // Options of [New].
 type Options struct {
-	// Pods are those with Envoy's label in Contour's namespace.
+	// Pods is the source of the pods with Envoy's label in Contour's namespace.
 	Pods kube.Source
-	// Known are the unready pods according to the journal, by the names of the things.
+	// Known has the unready pods according to the journal, by the names of their subjects.
 	Known map[string]journal.EnvoyPod
 }
 
@@ -43,7 +42,7 @@ func New(options Options) observers.Source {
 	})
 }
 
-// Off returns a source that reads nothing. It records known pods as gone for the given reason.
+// Off returns a source that reads nothing. It records known pods as gone for the reason why.
 func Off(known map[string]journal.EnvoyPod, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.EnvoyPod]{
 		Name: name, Noun: noun(known, why),
@@ -51,8 +50,8 @@ func Off(known map[string]journal.EnvoyPod, why string) observers.Source {
 	})
 }
 
-// read returns the thing's name and its pod, if that is unready. A DaemonSet has one pod per node, so the thing keeps
-// its name when its pod is replaced.
+// read returns the name of the subject, and its pod if the pod is unready. A DaemonSet has one pod per node, so the
+// name does not change when the pod is replaced.
 func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool) {
 	o, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -67,7 +66,8 @@ func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool)
 	return thing, envoy.Of(now, since), unready
 }
 
-// noun records things as gone for the given reason: why a pod is no longer seen is unknown.
+// noun returns the definition of the records. Subjects are recorded as gone for the reason gone, because EKCO does not
+// know why it no longer sees a pod.
 func noun(known map[string]journal.EnvoyPod, gone string) observers.Noun[journal.EnvoyPod] {
 	return observers.Noun[journal.EnvoyPod]{
 		Observed: func(thing string, pod journal.EnvoyPod) journal.Draft {

@@ -1,6 +1,6 @@
-// Package loadbalancer is the source of facts about the nodes with a load balancer: what the configuration of load
-// balancers depends on, and since when HAProxy runs on a node. It lists nodes and pods at intervals, and immediately
-// when the source of nodes triggers it.
+// Package loadbalancer is the source of facts about the nodes with a load balancer: all that the configuration of load
+// balancers depends on, and since when HAProxy runs on a node. It lists nodes and pods at intervals, and at once when
+// the source of nodes triggers it.
 package loadbalancer
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is recorded with these facts.
+// Actor is the actor of events about load balancers.
 const Actor = "observer/loadbalancer"
 
 const machine = "loadbalancer"
@@ -26,24 +26,24 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Running lists HAProxy's pods, by the names of their nodes, and connects to API servers.
+// Running lists HAProxy's pods by the names of their nodes, and connects to API servers.
 type Running interface {
 	Pods(ctx context.Context) (map[string]loadbalancer.Pod, error)
 	Serves(ctx context.Context, address string) (names []string, err error)
 }
 
-// apart is the shortest time between two reads, when nodes join or actions end one after the other.
-const apart = 2 * time.Second
+// minReadInterval is the shortest time between two reads when nodes join or actions end one after the other.
+const minReadInterval = 2 * time.Second
 
-// listTimeout is the longest time that the nodes and pods may take to be listed.
+// listTimeout limits one list of the nodes and pods.
 const listTimeout = 10 * time.Second
 
-// New returns the source. known are the facts in the journal, by name; backends are the present and former addresses
-// of nodes' API servers in HAProxy's configuration, the oldest first, by node name.
+// New returns the source. known has the facts in the journal, by name. backends has, by node name, the present and
+// former addresses of the node's API server in HAProxy's configuration, oldest first.
 func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts, backends map[string][]string) observers.Source {
 	servers := newServers(running, known, backends)
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
-		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: apart, Timeout: listTimeout + 2*serversTimeout,
+		Name: "nodes of the load balancer", Noun: noun(known, ""), OfAPI: true, Apart: minReadInterval, Timeout: listTimeout + 2*serversTimeout,
 		Ask: func(ctx context.Context) (map[string]journal.LoadBalancerFacts, error) {
 			list, err := nodes.ListNodes(ctx)
 			if err != nil {
@@ -57,7 +57,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 			for _, node := range list {
 				all[node.Name] = journal.LoadBalancerFacts{
 					NodeUID: node.UID, Address: addressOf(node),
-					Primary: node.Facts.Role == journal.RolePrimary, Ready: kube.RunsPods(node.Facts),
+					Primary: node.Facts.Role == journal.RolePrimary, Ready: kube.CanRunPods(node.Facts),
 					Started: pods[node.Name].Started,
 				}
 			}
@@ -67,7 +67,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 	})
 }
 
-// Off returns a source that reads nothing. It records known nodes as gone for the given reason.
+// Off returns a source that reads nothing. It records known nodes as gone for the reason why.
 func Off(known map[string]journal.LoadBalancerFacts, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
 		Name: "nodes of the load balancer", Noun: noun(known, why),
@@ -75,8 +75,8 @@ func Off(known map[string]journal.LoadBalancerFacts, why string) observers.Sourc
 	})
 }
 
-// addressOf returns the node's InternalIP if it is valid: HAProxy rejects a configuration with an invalid one, and
-// then no node could be updated.
+// addressOf returns the node's InternalIP, or "" if it is not valid. HAProxy rejects a configuration with an invalid
+// address, and then no node could be updated.
 func addressOf(node kube.Node) string {
 	if loadbalancer.CheckPrimary(node.Facts.InternalIP) != nil {
 		return ""
@@ -84,7 +84,7 @@ func addressOf(node kube.Node) string {
 	return node.Facts.InternalIP
 }
 
-// noun records nodes as gone for the given reason, unless it is empty.
+// noun returns the definition of the records. Nodes are recorded as gone for the reason gone, unless it is "".
 func noun(known map[string]journal.LoadBalancerFacts, gone string) observers.Noun[journal.LoadBalancerFacts] {
 	return observers.Noun[journal.LoadBalancerFacts]{
 		Observed: func(node string, now journal.LoadBalancerFacts) journal.Draft {
@@ -114,12 +114,12 @@ func draft(event journal.Type, node string, payload journal.Payload) journal.Dra
 	return journal.Draft{Type: event, Actor: Actor, Subject: journal.LoadBalancer(node), Payload: payload}
 }
 
-// listInterval is how often the ConfigMap is read: installers delete it, and continue.
+// listInterval is how often EKCO reads the ConfigMap. Installers delete the ConfigMap and do not wait.
 const listInterval = 15 * time.Second
 
 // NewList returns the source of the ConfigMap that lists the nodes with an up-to-date load balancer. A missing
-// ConfigMap is a fact, too. off is the setting that switches it off, or ""; known are the facts in the journal, by
-// name.
+// ConfigMap is a fact, too. off is the setting that switches the source off, or "". known has the facts in the journal,
+// by name.
 func NewList(list *loadbalancer.List, known map[string]journal.LoadBalancerListFacts, off string) observers.Source {
 	return observers.PollOne(observers.PolledOne[journal.LoadBalancerListFacts]{
 		Machine: machine, Subject: list.Subject(), Get: list.Read, Known: known, Off: off, Interval: listInterval,

@@ -12,31 +12,31 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// servers connects to the API servers of primaries, at each node's present and former addresses.
+// servers connects to the API servers of primaries, at the present and former addresses of each node.
 type servers struct {
 	running Running
 	had     map[string]addresses
 }
 
-// addresses are those that a node has or had as a primary.
+// addresses has the addresses that a node has, or had as a primary.
 type addresses struct {
 	uid string
 	all []string
 }
 
-// maxAddresses is how many addresses of a node are tried. A Node's status can have any.
+// maxAddresses is the maximum number of addresses to try for a node, because a Node's status can have any number.
 const maxAddresses = 4
 
 func newServers(running Running, known map[string]journal.LoadBalancerFacts, backends map[string][]string) *servers {
 	s := &servers{running: running, had: map[string]addresses{}}
 	for name, facts := range known {
-		s.of(name, facts, slices.Concat(backends[name], facts.Answers))
+		s.addressesToTry(name, facts, slices.Concat(backends[name], facts.Answers))
 	}
 	return s
 }
 
-// of adds the node's address and more of its addresses, and returns those to try, the newest last.
-func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string) []string {
+// addressesToTry adds addresses of the node, and returns the addresses to try, newest last.
+func (s *servers) addressesToTry(name string, facts journal.LoadBalancerFacts, more []string) []string {
 	had := s.had[name]
 	if had.uid != facts.NodeUID {
 		had = addresses{uid: facts.NodeUID}
@@ -49,7 +49,7 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 			had.all = append(had.all, address)
 		}
 	}
-	// The oldest stays, since HAProxy may still have it.
+	// Keep the oldest address, because HAProxy may still use it.
 	if n := len(had.all); n > maxAddresses {
 		had.all = slices.Concat(had.all[:1], had.all[n-maxAddresses+1:])
 	}
@@ -57,15 +57,15 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 	return had.all
 }
 
-// serversTimeout limits all connections. An API server that is switched off does not answer at all, and must not
-// delay the facts of nodes.
+// serversTimeout limits all connections together. A machine that is off does not answer at all, and must not delay the
+// facts of nodes.
 const serversTimeout = 5 * time.Second
 
 // server is an address of a node at which an API server answers.
 type server struct{ node, address string }
 
-// ask sets Asked and Answers in the facts. The address of a bridge is the same on each host, so another node's API
-// server may answer there: that does not count.
+// ask sets Asked and Answers in the facts. An answer from another node's API server does not count: a bridge has the
+// same address on each host.
 func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFacts) {
 	ctx, cancel := context.WithTimeout(ctx, serversTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFa
 	own, unknown, nodes := map[server]bool{}, map[server]bool{}, maps.Clone(all)
 	isNode := func(name string) bool { _, is := nodes[name]; return is }
 	for name, facts := range all {
-		for _, address := range s.of(name, facts, nil) {
+		for _, address := range s.addressesToTry(name, facts, nil) {
 			facts.Asked = true
 			asked.Go(func() {
 				names, err := s.running.Serves(ctx, address)

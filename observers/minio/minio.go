@@ -1,5 +1,5 @@
-// Package minio is the source of facts about MinIO. EKCO may only watch the pods. So it reads everything by name at
-// intervals, when a pod changes, and immediately after EKCO itself has changed something.
+// Package minio is the source of facts about MinIO. EKCO may watch only the pods. So it reads the other objects by
+// name: at intervals, when a pod changes, and at once after EKCO itself has changed something.
 package minio
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the machine of the facts.
+// Machine is the name of the machine for these facts.
 const Machine = "minio"
 
 // Options of [New].
 type Options struct {
 	API       minio.API
 	Namespace string
-	// Pods are the replicas' pods.
+	// Pods is the source of the replicas' pods.
 	Pods kube.Source
-	// Known are the facts in the journal, by name.
+	// Known has the facts in the journal, by name.
 	Known map[string]journal.MinioFacts
 }
 
-// New returns the sources: one with the facts, and one that triggers it when a pod changes.
+// New returns the source of the facts, and a source that triggers it when a pod changes.
 func New(options Options) []observers.Source {
 	name := journal.MinioSubject(options.Namespace, "").Name
 	_, exists := options.Known[name]
@@ -40,7 +40,7 @@ func New(options Options) []observers.Source {
 			facts, err := options.API.Observe(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
 			case gone && exists:
-				exists = ctx.Err() != nil // if the caller has stopped listening, it is reported the next time
+				exists = ctx.Err() != nil // if the caller no longer waits, report it the next time
 				return nil, nil
 			case gone:
 				return nil, observers.ErrAbsent
@@ -56,7 +56,7 @@ func New(options Options) []observers.Source {
 	})}
 }
 
-// Off returns a source that reads nothing. It records known things as gone for the given reason.
+// Off returns a source that reads nothing. It records known subjects as gone for the reason why.
 func Off(known map[string]journal.MinioFacts, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.MinioFacts]{
 		Name: journal.MinioKind, Noun: noun(known, why),
@@ -64,7 +64,8 @@ func Off(known map[string]journal.MinioFacts, why string) observers.Source {
 	})
 }
 
-// noun records things as gone for the given reason; if it is empty, for the observed one.
+// noun returns the definition of the records. Subjects are recorded as gone for the reason why, or for the observed
+// reason if why is "".
 func noun(known map[string]journal.MinioFacts, why string) observers.Noun[journal.MinioFacts] {
 	return observers.Noun[journal.MinioFacts]{
 		Observed: func(name string, facts journal.MinioFacts) journal.Draft {

@@ -7,16 +7,16 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// relabelling limits how often changes of a node's labels are recorded, by the node's UID: a client may change them
-// often, and losses of the node must still be recorded.
-type relabelling struct{ observers.Allowance }
+// labelLimit limits how often changes of a node's labels are recorded, by the node's UID. A client may change labels
+// often, but losses of the node must still be recorded.
+type labelLimit struct{ observers.Allowance }
 
-func retells() relabelling {
-	return relabelling{observers.Allowance{Burst: 5, Every: 5 * time.Minute}}
+func retells() labelLimit {
+	return labelLimit{observers.Allowance{Burst: 5, Every: 5 * time.Minute}}
 }
 
-// judge keeps the recorded labels if they were recorded too often.
-func (r *relabelling) judge(was *node, toRecord node, again, at time.Time) (node, time.Time) {
+// judge keeps the recorded labels if labels were recorded too often.
+func (r *labelLimit) judge(was *node, toRecord node, again, at time.Time) (node, time.Time) {
 	r.Forget(at)
 	if was == nil || maps.Equal(was.facts.Labels, toRecord.facts.Labels) || r.Take(toRecord.uid, at) {
 		return toRecord, again

@@ -13,27 +13,27 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is recorded with facts of nodes.
+// Actor is the actor of events about nodes.
 const Actor = "observer/node"
 
 // Options of [New].
 type Options struct {
 	// Nodes is the source of all Nodes.
 	Nodes kube.Source
-	// Known are the nodes that exist according to the journal. Only an old journal has several with one name.
+	// Known has the nodes that exist according to the journal. Only an old journal has several nodes with one name.
 	Known []kube.Node
-	// Settles is how long a flapping node must be lost for that loss to be recorded; default 1m. It must be less than
+	// Settles is how long a flapping node must be lost before that loss is recorded (default 1m). It must be less than
 	// the time after which EKCO acts on a lost node.
 	Settles time.Duration
-	// Labels are labels whose values are facts of a node, besides those that EKCO always reads.
+	// Labels names labels whose values are facts of a node, in addition to the labels that EKCO always reads.
 	Labels []string
-	// Told, if set, is called when a node is recorded. It must not block.
+	// Told is called after a node was recorded. It must not block. It may be nil.
 	Told func()
-	// Also, if set, receives all Nodes, whether or not their facts change.
+	// Also receives all Nodes, whether or not their facts change. It may be nil.
 	Also observers.Sink
 }
 
-// New returns the source of facts about nodes, which is essential.
+// New returns the source of facts about nodes. The source is essential.
 func New(options Options) observers.Source {
 	settles, relabels := cmp.Or(options.Settles, defaultSettles), retells()
 	told := options.Told
@@ -67,16 +67,16 @@ func New(options Options) observers.Source {
 	})
 }
 
-// node has the facts of a node; its name is the key. It is kept small, since there are thousands, each twice in
-// memory.
+// node has the facts of a node; the node's name is the key. It is small, because there may be thousands of nodes, each
+// twice in memory.
 type node struct {
 	uid   string
 	facts journal.NodeFacts
-	// flaps is its history of losses, nil without any. In the recorded facts, it is set only when flapping has ended.
-	flaps *flaps
+	// flaps is the history of losses, or nil. In recorded facts it is set only when flapping has ended.
+	flaps *flapHistory
 }
 
-// reading returns a function that reads a node with those labels.
+// reading returns a function that reads a node with the given labels.
 func reading(labels []string) func(runtime.Object) (name string, n node, ok bool) {
 	return func(obj runtime.Object) (name string, n node, ok bool) {
 		o, ok := obj.(*corev1.Node)
@@ -109,7 +109,7 @@ func gone(name string, n node, reason string) journal.Draft {
 	}
 }
 
-// happenedAt returns when facts changed: when a taint was added, according to the API; otherwise now.
+// happenedAt returns when the facts changed: the time of a new taint according to the API, and otherwise now.
 func happenedAt(before, after node) time.Time {
 	newest := time.Time{}
 	for _, taint := range after.facts.Taints {

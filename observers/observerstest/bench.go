@@ -23,15 +23,15 @@ type Bench struct {
 	*World
 	*observers.Observers
 	Paper *Paper
-	// Said has the log, Lags the reported lags, by source.
+	// Said has the log. Lags has the reported lags, by source.
 	Said *strings.Builder
 	Lags map[string]time.Duration
-	// Settles is an option of the source of nodes; KnownNodes and KnownPods are options of the sources in
+	// Settles is an option of the source of nodes. KnownNodes and KnownPods are options of the sources in
 	// [Bench.Everything].
 	Settles    time.Duration
 	KnownNodes []kube.Node
 	KnownPods  []pods.Known
-	// Sources returns the sources; default is [Bench.Everything].
+	// Sources returns the sources. The default is [Bench.Everything].
 	Sources func() []observers.Source
 }
 
@@ -43,7 +43,7 @@ func (b *Bench) Everything() []observers.Source {
 	}
 }
 
-// Watching runs a test with started observers. Its time is simulated and begins at midnight, 1 January 2000.
+// Watching runs a test with started observers. The test's time is simulated and begins at midnight, 1 January 2000.
 func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(*Bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(
 		b.Sources = b.Everything
 		options := observers.Options{
 			Probe: b.Probe, Recorder: b.Paper,
-			Log: slog.New(slog.NewTextHandler(b.Said, nil)),
+			Log: slog.New(slog.NewTextHandler(b.Said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Lag: func(resource string, lag time.Duration) { b.Lags[resource] = lag },
 		}
 		if prepare != nil {
@@ -76,10 +76,10 @@ func (b *Bench) SetUnknown(nodes map[string]string) {
 	})
 }
 
-// lostNode is the machine's state of a lost node.
+// lostNode is the state of a node machine for a lost node.
 type lostNode struct{}
 
-// Lost reports that it is lost.
+// Lost returns true.
 func (lostNode) Lost() bool { return true }
 
 // Settle runs everything that is due within a tenth of a second.
@@ -91,7 +91,7 @@ func (b *Bench) Pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// Wrote checks what was written since the last call.
+// Wrote fails the test unless exactly these drafts were written since the last call.
 func (b *Bench) Wrote(want ...string) {
 	b.Helper()
 	if diff := cmp.Diff(want, b.Paper.Take()); diff != "" {
@@ -99,7 +99,7 @@ func (b *Bench) Wrote(want ...string) {
 	}
 }
 
-// WroteThings checks what was written about things since the last call.
+// WroteThings fails the test unless exactly these drafts about things were written since the last call.
 func (b *Bench) WroteThings(want ...string) {
 	b.Helper()
 	if diff := cmp.Diff(want, b.Paper.Things()); diff != "" {
@@ -107,7 +107,7 @@ func (b *Bench) WroteThings(want ...string) {
 	}
 }
 
-// Called checks the number of API calls since the last call.
+// Called fails the test unless exactly these API calls were made since the last call.
 func (b *Bench) Called(want map[string]int) {
 	b.Helper()
 	got := map[string]int{}
@@ -119,10 +119,10 @@ func (b *Bench) Called(want map[string]int) {
 	}
 }
 
-// Logged counts how often the log has the text.
+// Logged counts how often the log contains the text.
 func (b *Bench) Logged(text string) int { return strings.Count(b.Said.String(), text) }
 
-// ReadyAfter waits until the observers are synced.
+// ReadyAfter waits until the observers are synced, at most for limit.
 func (b *Bench) ReadyAfter(limit time.Duration) {
 	b.Helper()
 	began := time.Now()

@@ -28,7 +28,7 @@ func Node(name, uid string, changes ...func(*corev1.Node)) *corev1.Node {
 	return n
 }
 
-// Unreachable adds the taint of a lost node.
+// Unreachable returns a change that adds the taint of a lost node.
 func Unreachable(since time.Time) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		added := metav1.NewTime(since)
@@ -38,7 +38,7 @@ func Unreachable(since time.Time) func(*corev1.Node) {
 	}
 }
 
-// Heartbeat changes only what EKCO does not judge by.
+// Heartbeat changes only fields that are no facts of a node.
 func Heartbeat(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
 }
@@ -56,7 +56,8 @@ func Pod(name, uid, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// Terminating sets the deletion of the pod, requested at that time with a grace of 30 s.
+// Terminating returns a change that marks the pod as terminating. Its deletion was requested at the given time, with a
+// grace period of 30 s.
 func Terminating(asked time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		grace := int64(30)
@@ -65,5 +66,5 @@ func Terminating(asked time.Time) func(*corev1.Pod) {
 	}
 }
 
-// KnownNode is a node in the journal.
+// KnownNode returns a node as the journal has it.
 func KnownNode(name, uid string) kube.Node { return kube.NodeOf(Node(name, uid)) }

@@ -16,16 +16,16 @@ type Paper struct {
 	mu   sync.Mutex
 	read int
 
-	// Batches are the written drafts, and Tries the number of calls.
+	// Batches has the written drafts. Tries is the number of calls.
 	Batches [][]journal.Draft
 	Tries   int
-	// Broken is the error of Record, nil while the journal can be written.
+	// Broken is the error that Record returns; nil while the journal can be written.
 	Broken error
 	// Slow is how long Record takes.
 	Slow time.Duration
 }
 
-// Record keeps the drafts, if they can be written.
+// Record stores the drafts, or returns Broken.
 func (p *Paper) Record(ctx context.Context, drafts ...journal.Draft) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *Paper) Record(ctx context.Context, drafts ...journal.Draft) error {
 	return nil
 }
 
-// BreakWith sets the error of Record, nil for none.
+// BreakWith sets the error that Record returns; nil means none.
 func (p *Paper) BreakWith(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ func (p *Paper) Take() []string {
 	return lines
 }
 
-// Line shows a draft on one line.
+// Line formats a draft as one line.
 func Line(d journal.Draft) string {
 	parts := []string{string(d.Type), d.Subject.Name, d.Subject.UID}
 	switch p := d.Payload.(type) {
@@ -108,8 +108,8 @@ func Line(d journal.Draft) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// Things returns the drafts about things since the last call, with their facts, or the reason they are gone: one line
-// each.
+// Things returns the drafts about things since the last call, one line each. A line has the facts, or the reason why
+// the thing is gone.
 func (p *Paper) Things() []string {
 	var lines []string
 	for _, draft := range p.Drafts() {

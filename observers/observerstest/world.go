@@ -25,8 +25,8 @@ import (
 // ErrRefused is the error of calls while the server is down.
 var ErrRefused = fmt.Errorf("%w: connection refused", kube.ErrUnavailable)
 
-// World is an API server with nodes, pods and ConfigMaps, which behaves like a real one: lists have a version, and a
-// watch begins after one and misses nothing. Change its fields in [World.Set].
+// World is a simulated API server with nodes, pods and ConfigMaps. Like a real server, a list has a version, and a
+// watch begins after a version and misses nothing. Change its fields only in [World.Set].
 type World struct {
 	mu      sync.Mutex
 	version int
@@ -39,32 +39,32 @@ type World struct {
 	Probes int
 	// AsOf has the versions that lists of nodes requested.
 	AsOf []string
-	// Streams: a watch can stream lists, as from Kubernetes 1.34.
+	// Streams is true if a watch can stream lists, as from Kubernetes 1.34 on.
 	Streams bool
 	// Down is the error of every call; nil while the server answers.
 	Down error
-	// Forbidden has the forbidden calls: "watch nodes", "list pods" and so on.
+	// Forbidden has the forbidden calls, such as "watch nodes" and "list pods".
 	Forbidden map[string]bool
-	// Failing has errors of calls, with the same keys.
+	// Failing has the errors of calls, with the same keys.
 	Failing map[string]error
-	// Fault, if set, returns another fault of a call; "probe" is a call too.
+	// Fault returns another fault of a call. The call "probe" is included. It may be nil.
 	Fault func(call string) Fault
 }
 
-// Fault is a fault of a call. The zero value is none.
+// Fault is a fault of a call. The zero value is no fault.
 type Fault struct {
-	// Err is the error of the server or the network.
+	// Err is the error from the server or the network.
 	Err error
-	// Hangs: there is no answer within the timeout.
+	// Hangs is true if no answer comes within the timeout.
 	Hangs bool
-	// Mute: a watch opens, but has no events until the server closes it.
+	// Mute is true if a watch opens but sends no events until the server closes it.
 	Mute bool
 }
 
-// callTimeout is the timeout of a client.
+// callTimeout is the timeout of a client's call.
 const callTimeout = 10 * time.Second
 
-// meet applies the fault of a call, before the server sees it.
+// meet applies the fault of a call before the server handles the call.
 func (w *World) meet(ctx context.Context, call string) (Fault, error) {
 	w.mu.Lock()
 	var met Fault
@@ -149,7 +149,7 @@ func (w *World) Get(ctx context.Context, resource, name string) (runtime.Object,
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
 }
 
-// Probe answers while the server does.
+// Probe returns nil while the server answers.
 func (w *World) Probe(ctx context.Context) error {
 	_, err := w.meet(ctx, "probe")
 	w.mu.Lock()
@@ -158,7 +158,7 @@ func (w *World) Probe(ctx context.Context) error {
 	return cmp.Or(err, w.Down)
 }
 
-// Set runs f under the world's lock.
+// Set calls f under the world's lock.
 func (w *World) Set(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,13 +288,13 @@ type worldSource struct {
 	world    *World
 	resource string
 	node     string
-	// secret is NAMESPACE/NAME of the only one in the source.
+	// secret is the NAMESPACE/NAME of the only Secret in the source.
 	secret string
-	// wants, if set, selects pods.
+	// wants selects pods. It may be nil.
 	wants func(*corev1.Pod) bool
 }
 
-// slimming is a source whose lists are reduced like real ones.
+// slimming is a source that reduces its lists like a real one.
 type slimming struct {
 	worldSource
 	slim func(runtime.Object)
@@ -374,7 +374,7 @@ func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOpt
 	}[s.resource], nil
 }
 
-// WatchWithContext opens a watch after options.ResourceVersion.
+// WatchWithContext opens a watch that begins after options.ResourceVersion.
 func (s worldSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	met, err := s.world.meet(ctx, "watch "+s.resource)
 	if err != nil {
@@ -417,7 +417,7 @@ type worldWatch struct {
 	ended  bool
 }
 
-// stream sends all objects, and the bookmark after them.
+// stream sends all objects and then the bookmark.
 func (w *worldWatch) stream() {
 	for _, o := range w.source.selected() {
 		w.events <- watch.Event{Type: watch.Added, Object: o}

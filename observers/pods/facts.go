@@ -10,31 +10,31 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// facts compares the terminating pods of watched nodes with the journal, node by node. It keeps no other pods.
+// facts compares the terminating pods of watched nodes with the journal, node by node. It stores no other pods.
 type facts struct {
-	differ *observers.Differ[*onNode]
-	// everywhere: a list of the pods of all nodes was read and is up to date, so that the pods of a newly watched
-	// node are known already. The differ guards it.
+	differ *observers.Differ[*podsOnNode]
+	// everywhere is true if a list of the pods of all nodes was read and is up to date, so that the pods of a newly
+	// watched node are already known. The differ guards it.
 	everywhere bool
 }
 
-// onNode are the terminating pods of one node, by UID.
-type onNode struct {
-	// uid is the node's, empty while it is not watched.
+// podsOnNode has the terminating pods of one node, by UID.
+type podsOnNode struct {
+	// uid is the UID of the node, or "" if the node is not watched.
 	uid string
-	// listed: a complete list was read. Before that, a missing pod may exist.
+	// listed is true after a complete list was read. Before that, a missing pod may exist.
 	listed bool
 	pods   map[string]kube.Pod
 }
 
-func (n *onNode) watched() bool { return n.uid != "" }
+func (n *podsOnNode) watched() bool { return n.uid != "" }
 
-type compared = observers.Facts[*onNode]
+type compared = observers.Facts[*podsOnNode]
 
 func newFacts(known []Known) facts {
-	return facts{differ: observers.NewDiffer(tell, func(yield func(string, *onNode) bool) {
+	return facts{differ: observers.NewDiffer(tell, func(yield func(string, *podsOnNode) bool) {
 		for _, node := range known {
-			was := &onNode{uid: node.NodeUID, pods: make(map[string]kube.Pod)}
+			was := &podsOnNode{uid: node.NodeUID, pods: make(map[string]kube.Pod)}
 			for _, pod := range node.Terminating {
 				was.pods[pod.UID] = kube.Pod{PodRef: pod}
 			}
@@ -45,17 +45,17 @@ func newFacts(known []Known) facts {
 	}).InOrder()}
 }
 
-// at returns the pods of a node, to change them.
-func at(all *compared, name string) *onNode {
+// at returns the entry of a node for a change.
+func at(all *compared, name string) *podsOnNode {
 	n := all.Now[name]
 	if n == nil {
-		n = &onNode{pods: make(map[string]kube.Pod)}
+		n = &podsOnNode{pods: make(map[string]kube.Pod)}
 		all.Now[name] = n
 	}
 	return n
 }
 
-// watch sets the nodes whose pods are recorded: UID by name.
+// watch sets the nodes whose pods are recorded. want has their UIDs by name.
 func (f *facts) watch(all *compared, want map[string]string) {
 	for name, n := range all.Now {
 		if n.watched() && want[name] != n.uid {
@@ -75,7 +75,7 @@ func (f *facts) watch(all *compared, want map[string]string) {
 	}
 }
 
-func (f *facts) unwatch(all *compared, name string, n *onNode) {
+func (f *facts) unwatch(all *compared, name string, n *podsOnNode) {
 	n.uid, n.listed = "", false
 	if !f.everywhere {
 		clear(n.pods)
@@ -91,7 +91,7 @@ func forgetEmpty(all *compared, name string) {
 	}
 }
 
-// see takes the present state of a pod; asked is when its deletion was requested.
+// see stores the present state of a pod. asked is when its deletion was requested.
 func see(all *compared, pod kube.Pod, asked time.Time) {
 	if pod.DeletionTimestamp.IsZero() {
 		return
@@ -118,7 +118,7 @@ func lose(all *compared, name, uid string) {
 	}
 }
 
-// replace takes a complete list of a node's pods.
+// replace stores a complete list of a node's pods.
 func replace(all *compared, name string, pods []kube.Pod) {
 	n := at(all, name)
 	n.listed = true
@@ -132,7 +132,7 @@ func replace(all *compared, name string, pods []kube.Pod) {
 	all.Touch(name, time.Time{})
 }
 
-// replaceAll takes a complete list of all nodes' pods.
+// replaceAll stores a complete list of all nodes' pods.
 func (f *facts) replaceAll(all *compared, pods map[string][]kube.Pod) {
 	f.everywhere = true
 	for _, name := range slices.Collect(maps.Keys(all.Now)) {
@@ -145,20 +145,20 @@ func (f *facts) replaceAll(all *compared, pods map[string][]kube.Pod) {
 	}
 }
 
-// narrow sets that only pods of watched nodes are up to date from now on.
-func (f *facts) narrow(all *compared) {
+// onlyWatchedNodes records that from now on only pods of watched nodes are up to date.
+func (f *facts) onlyWatchedNodes(all *compared) {
 	f.everywhere = false
-	maps.DeleteFunc(all.Now, func(_ string, n *onNode) bool { return !n.watched() })
+	maps.DeleteFunc(all.Now, func(_ string, n *podsOnNode) bool { return !n.watched() })
 }
 
 // tell implements [observers.Tell]. The pods of a node that is not watched, or was replaced, are recorded as gone.
-func tell(d observers.Difference[*onNode]) observers.Telling[*onNode] {
-	now := &onNode{}
+func tell(d observers.Difference[*podsOnNode]) observers.Telling[*podsOnNode] {
+	now := &podsOnNode{}
 	if d.Now != nil {
 		now = *d.Now
 	}
-	var telling observers.Telling[*onNode]
-	toRecord := &onNode{uid: now.uid, pods: make(map[string]kube.Pod)}
+	var telling observers.Telling[*podsOnNode]
+	toRecord := &podsOnNode{uid: now.uid, pods: make(map[string]kube.Pod)}
 	for _, was := range d.Was {
 		for _, uid := range slices.Sorted(maps.Keys(was.pods)) {
 			_, exists := now.pods[uid]
@@ -170,16 +170,16 @@ func tell(d observers.Difference[*onNode]) observers.Telling[*onNode] {
 		}
 	}
 	if now.watched() {
-		telling.Drafts = append(telling.Drafts, now.news(d.Key, toRecord)...)
+		telling.Drafts = append(telling.Drafts, now.draftsForNew(d.Key, toRecord)...)
 	}
 	if len(toRecord.pods) > 0 {
-		telling.Told = []*onNode{toRecord}
+		telling.Told = []*podsOnNode{toRecord}
 	}
 	return telling
 }
 
-// news returns drafts for the pods that are not recorded yet, or have changed.
-func (n *onNode) news(name string, toRecord *onNode) []journal.Draft {
+// draftsForNew returns drafts for pods that are not recorded yet or have changed.
+func (n *podsOnNode) draftsForNew(name string, toRecord *podsOnNode) []journal.Draft {
 	var drafts []journal.Draft
 	for _, uid := range slices.Sorted(maps.Keys(n.pods)) {
 		pod := n.pods[uid]

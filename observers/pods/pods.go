@@ -12,32 +12,32 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is recorded with facts of pods.
+// Actor is the actor of events about pods.
 const Actor = "observer/pod"
 
 // Options of [New].
 type Options struct {
-	// On returns the source of the Pods on a node; of all Pods for "".
+	// On returns the source of the Pods on a node, or of all Pods for "".
 	On func(node string) kube.Source
-	// Known are the terminating pods according to the journal.
+	// Known has the terminating pods according to the journal.
 	Known []Known
 }
 
 // Known has the pods on one node according to the journal.
 type Known struct {
 	Node, NodeUID string
-	// Terminating are those recorded as terminating and not as gone.
+	// Terminating has the pods that are recorded as terminating and not as gone.
 	Terminating []journal.PodRef
 }
 
-// Source is the source of terminating pods on lost nodes.
+// Source is the source of facts about terminating pods on lost nodes.
 type Source struct {
 	on      func(node string) kube.Source
 	facts   facts
 	changed chan struct{}
 
 	mu sync.Mutex
-	// want are the nodes whose pods are watched, UID by name; nil until Follow is called.
+	// want has the nodes whose pods are watched, UID by name. It is nil until Follow is called.
 	want map[string]string
 	look bool
 }
@@ -63,29 +63,30 @@ func (s *Source) Look() {
 	s.signal()
 }
 
-// Follow watches pods on the lost nodes. Pods on a node that is no longer lost are recorded as gone.
+// Follow watches the pods on lost nodes. Pods on a node that is no longer lost are recorded as gone.
 func (s *Source) Follow(things iter.Seq[observers.Thing]) { s.set(Lost(things)) }
 
-// Lost returns the nodes whose pods to watch, UID by name: unreachable nodes whose machine has noticed that.
+// Lost returns the nodes whose pods must be watched, UID by name. These are unreachable nodes whose machine has noticed
+// the loss.
 func Lost(things iter.Seq[observers.Thing]) map[string]string {
 	lost := make(map[string]string)
 	for thing := range things {
 		node, ok := thing.Data.(reachability)
-		if ok && thing.Subject.Kind == "Node" && !thing.Gone && noticed(thing.State) && node.Lost() {
+		if ok && thing.Subject.Kind == "Node" && !thing.Gone && hasNoticedLoss(thing.State) && node.Lost() {
 			lost[thing.Subject.Name] = thing.Subject.UID
 		}
 	}
 	return lost
 }
 
-// reachability is the interface to a node machine's state.
+// reachability is the part of a node machine's state that this source reads.
 type reachability interface {
-	// Lost reports whether the node is unreachable by its last facts.
+	// Lost reports whether the node is unreachable according to its last facts.
 	Lost() bool
 }
 
-// noticed reports whether a node's machine is in a state after its loss.
-func noticed(state string) bool {
+// hasNoticedLoss reports whether the state of a node's machine is one that follows a loss.
+func hasNoticedLoss(state string) bool {
 	switch state {
 	case "Unknown", "Clearing", "Cleared", "Purging":
 		return true
@@ -93,7 +94,7 @@ func noticed(state string) bool {
 	return false
 }
 
-// set sets the nodes whose pods are watched. It does not wait for the API, and is cheap without a change.
+// set sets the nodes whose pods are watched. It does not wait for the API, and is cheap if nothing changes.
 func (s *Source) set(nodes map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// maxWatches is the largest number of nodes with separate watches. Beyond it, one watch of all pods serves all nodes:
-// then most of the cluster's pods are on lost nodes anyway, and one stream costs less than hundreds. Each open watch
-// takes about 35 KiB and four goroutines here (measured), and a place in the API server's cache of watchers. EKCO
-// keeps the same terminating pods in both cases.
+// maxWatches is the maximum number of nodes with separate watches. If more nodes are lost, one watch of all pods serves
+// all of them: most of the cluster's pods are then on lost nodes anyway, and one stream costs less than hundreds. Each
+// open watch takes about 35 KiB and four goroutines in EKCO (measured), and a place in the API server's cache of
+// watchers. EKCO stores the same terminating pods in both cases.
 const maxWatches = 50
 
-// watches has one feed for each lost node, or one for all. Only one goroutine uses it.
+// watches has one feed for each lost node, or one feed for all. Only one goroutine uses it.
 type watches struct {
 	on      func(node string) kube.Source
 	facts   *facts
@@ -53,7 +53,7 @@ func (w *watches) look() {
 
 // arrange starts and stops feeds for the wanted nodes.
 func (w *watches) arrange(ctx context.Context, want map[string]string) {
-	wide := w.wide(len(want))
+	wide := w.useOneWatch(len(want))
 	for name, feed := range w.feeds {
 		uid, wanted := want[name]
 		if keep := wide && name == allNodes || !wide && wanted && uid == feed.nodeUID; !keep {
@@ -62,7 +62,7 @@ func (w *watches) arrange(ctx context.Context, want map[string]string) {
 	}
 	w.facts.differ.Change(func(all *compared) {
 		if !wide {
-			w.facts.narrow(all)
+			w.facts.onlyWatchedNodes(all)
 		}
 		w.facts.watch(all, want)
 	})
@@ -75,9 +75,9 @@ func (w *watches) arrange(ctx context.Context, want map[string]string) {
 	}
 }
 
-// wide reports whether to watch all pods with one watch. It changes back only at half the limit, so that flapping
-// nodes do not cause constant changes.
-func (w *watches) wide(lost int) bool {
+// useOneWatch reports whether to use one watch for all pods. It changes back only at half the limit, so that flapping nodes do
+// not cause constant changes.
+func (w *watches) useOneWatch(lost int) bool {
 	if _, already := w.feeds[allNodes]; already {
 		return lost > maxWatches/2
 	}
@@ -109,9 +109,9 @@ func (w *watches) stop(node string) {
 // sink receives the Pods of one node, or of all nodes.
 type sink struct {
 	facts *facts
-	// node is empty for all nodes.
+	// node is "" for all nodes.
 	node string
-	// A closed sink ignores everything; the differ guards closed.
+	// closed is true if the sink must ignore everything. The differ guards it.
 	closed bool
 }
 
@@ -165,7 +165,7 @@ func (s *sink) close() {
 	s.facts.differ.Change(func(*compared) { s.closed = true })
 }
 
-// askedToEnd returns when a pod's deletion was requested: its deletion timestamp minus the grace period.
+// askedToEnd returns when a pod's deletion was requested: the deletion timestamp minus the grace period.
 func askedToEnd(pod kube.Pod) time.Time {
 	if pod.DeletionTimestamp.IsZero() {
 		return time.Time{}

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Ceph has the commands for the facts. None of them needs a mgr.
+// Ceph has the commands that provide the facts. None of them needs a mgr.
 type Ceph interface {
 	Tree(ctx context.Context) (ceph.Tree, error)
 	Pools(ctx context.Context) ([]ceph.Pool, error)
@@ -20,10 +20,10 @@ type Ceph interface {
 	Version(ctx context.Context) (ceph.Version, error)
 }
 
-// errFSID is the error if Ceph did not report its cluster's id.
+// errFSID is the error if Ceph did not report the id of its cluster.
 var errFSID = errors.New("ceph osd dump has no fsid, so the cluster is unknown")
 
-// askCeph runs all commands at the same time, so that those with the same answer share it. Its error never is a
+// askCeph runs all commands at the same time, so that commands with the same answer share it. Its error is never a
 // kube.ErrNotFound: a missing pod or Deployment does not mean that Ceph does not exist.
 func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	var tree ceph.Tree
@@ -38,7 +38,7 @@ func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 		func() { version, versionErr = of.Version(ctx) },
 	)
 	if !errors.Is(versionErr, ceph.ErrUnavailable) && ctx.Err() == nil {
-		versionErr = nil // it answered; vendors may use any version text
+		versionErr = nil // Ceph answered; vendors may use any version text
 	}
 	switch err := cmp.Or(treeErr, poolsErr, healthErr, versionErr); {
 	case err != nil:

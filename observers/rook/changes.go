@@ -9,20 +9,20 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Changes triggers reads of the custom resources and of Ceph after EKCO has changed them. The zero Changes is ready
-// for use; it is safe for concurrent use.
+// Changes triggers reads of the custom resources and of Ceph after EKCO has changed them. The zero Changes is ready for
+// use. It is safe for concurrent use.
 type Changes struct {
 	observers.Nudge
 	made atomic.Uint64
 }
 
-// Look triggers them because EKCO changed something.
+// Look triggers the reads.
 func (c *Changes) Look() {
 	c.made.Add(1)
 	c.Nudge.Look()
 }
 
-// count returns how many changes EKCO has made.
+// count returns the number of changes that EKCO has made.
 func (c *Changes) count() uint64 {
 	if c == nil {
 		return 0
@@ -30,9 +30,9 @@ func (c *Changes) count() uint64 {
 	return c.made.Load()
 }
 
-// steady prevents that the generation alone is a change: in the CRDs of Rook 1.0 it also counts changes of the
-// status. The recorded generation stays until other facts change, or EKCO reads after its own change: if another
-// client undoes that immediately, only the generation differs.
+// steady keeps the recorded generation if only the generation has changed, because in the CRDs of Rook 1.0 it also
+// counts changes of the status. It returns the present generation if other facts have changed, or after EKCO's own
+// change: if another client undoes that change at once, only the generation differs.
 func (c *Changes) steady(get func(context.Context) (journal.RookFacts, error)) func(context.Context) (journal.RookFacts, error) {
 	var last journal.RookFacts
 	var seen uint64

@@ -1,6 +1,6 @@
-// Package rook is the source of facts about Rook's storage. EKCO has only "get" permission for its custom resources,
-// and Ceph has no watch: it polls each, and reads immediately after EKCO has changed something, and Ceph also when a
-// pod of an OSD changes. It asks Ceph only while there is a CephCluster.
+// Package rook is the source of facts about Rook's storage. It polls, because EKCO has only "get" permission for Rook's
+// custom resources, and Ceph has no watch. It also reads at once after EKCO has changed something, and reads Ceph when
+// a pod of an OSD changes. It asks Ceph only while there is a CephCluster.
 package rook
 
 import (
@@ -20,48 +20,49 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the machine of the facts.
+// Machine is the name of the machine for these facts.
 const Machine = "rook"
 
 // Options of [New].
 type Options struct {
 	Rook rook.Resources
 	Ceph Ceph
-	// OSDPods are the pods of the OSDs.
+	// OSDPods is the source of the OSDs' pods.
 	OSDPods kube.Source
-	// Pools are the custom resources with the pools that EKCO manages.
+	// Pools lists the custom resources of the pools that EKCO manages.
 	Pools []journal.Subject
-	// Former are those in the journal that are no longer in the configuration.
+	// Former lists the pools in the journal that are no longer in the configuration.
 	Former []journal.Subject
-	// Changes triggers reads after EKCO's changes of custom resources and of Ceph; nil if EKCO changes nothing.
+	// Changes triggers reads after EKCO's changes of custom resources and of Ceph. It may be nil if EKCO changes
+	// nothing.
 	Changes *Changes
 	// Known returns the facts in the journal of a subject, by name.
 	Known func(journal.Subject) map[string]journal.RookFacts
-	// CephInterval is the shortest interval of polling Ceph; default is about the observers' PollInterval.
+	// CephInterval is the shortest interval of polling Ceph. The default is about the observers' PollInterval.
 	CephInterval time.Duration
-	// Off is the setting that switches everything off, or "".
+	// Off is the setting that switches all sources off, or "".
 	Off string
 }
 
-// cephTimeout is longer than the timeout of a ceph command, so that the command's error says why there is no answer.
+// cephTimeout is longer than the timeout of a ceph command, so that EKCO gets the error of the command.
 const cephTimeout = 20 * time.Second
 
-// apart is the shortest time between two reads of a custom resource.
-const apart = time.Second
+// minReadInterval is the shortest time between two reads of a custom resource.
+const minReadInterval = time.Second
 
-// whileGrowing is how many changes of Ceph are recorded immediately: while it gets OSDs and copies data, its state
-// changes with nearly every read, and the next host must not wait for a minute.
-const whileGrowing = 60
+// growthBurst is the number of changes of Ceph that are recorded at once. While Ceph gets OSDs and copies data, its
+// state changes with nearly every read, and the next host must not wait for a minute.
+const growthBurst = 60
 
-// bootTime is how long an OSD may take from the start of its pod until Ceph reports it up: it opens its disk, and
-// catches up with the map. Until then Ceph is asked every bootLooks.
+// bootTime is how long an OSD may take from the start of its pod until Ceph reports it as up: it opens its disk, and
+// catches up with the map. In this time EKCO reads Ceph at the interval bootReadInterval.
 const (
-	bootTime  = 30 * time.Second
-	bootLooks = 5 * time.Second
+	bootTime         = 30 * time.Second
+	bootReadInterval = 5 * time.Second
 )
 
-// New returns a source for each custom resource; and one for Ceph, with one that triggers it when OSDs start and
-// stop. All but the pods are read after EKCO has changed something.
+// New returns a source for each custom resource. For Ceph it returns a source of facts, and a source that triggers it
+// when OSDs start and stop. All of them except the one that watches pods read at once after EKCO has changed something.
 func New(options Options) (resources, ofCeph []observers.Source) {
 	p := &presence{}
 	if len(options.Known(journal.RookCluster)) > 0 {
@@ -73,8 +74,8 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 		}
 		return askCeph(ctx, options.Ceph)
 	})
-	asking.Beyond, asking.Interval, asking.Timeout = true, atMost(options.CephInterval), cephTimeout
-	asking.Allowance.Burst = whileGrowing
+	asking.Beyond, asking.Interval, asking.Timeout = true, pollInterval(options.CephInterval), cephTimeout
+	asking.Allowance.Burst = growthBurst
 	tells := observers.PollOne(asking)
 	p.changed = tells.Look
 	resources = []observers.Source{options.source(journal.RookCluster, func(ctx context.Context) (journal.RookFacts, error) {
@@ -99,18 +100,18 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	if options.Off == "" {
 		ofCeph = append(ofCeph, observers.Trigger(observers.Triggering{
 			Name: "OSD pods", From: options.OSDPods, Example: &corev1.Pod{}, Changed: tells.Look,
-			Later: bootLooks, Times: int(bootTime / bootLooks),
+			Later: bootReadInterval, Times: int(bootTime / bootReadInterval),
 		}))
 	}
 	return resources, ofCeph
 }
 
-// atMost returns the interval of a poll, which may be a tenth early, so that it is never shorter than often.
-func atMost(often time.Duration) time.Duration { return often + (often+8)/9 }
+// pollInterval returns an interval for a poll that is never shorter than often, although a poll may be a tenth early.
+func pollInterval(often time.Duration) time.Duration { return often + (often+8)/9 }
 
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {
 	polled := o.polled(of, o.Changes.steady(get))
-	polled.Apart = apart
+	polled.Apart = minReadInterval
 	return observers.PollOne(polled)
 }
 
@@ -118,12 +119,12 @@ func (o Options) polled(of journal.Subject, get func(context.Context) (journal.R
 	return observers.PolledOne[journal.RookFacts]{
 		Machine: Machine, Subject: of, Known: o.Known(of), Off: o.Off, Get: get,
 		UID: func(facts journal.RookFacts) string { return facts.UID },
-		// A client may change these settings at any rate, and so may an OSD change its state.
+		// A client may change these settings at any rate, and an OSD may change its state at any rate.
 		Allowance: observers.Allowance{Burst: 10, Every: time.Minute},
 	}
 }
 
-// presence knows whether there is a CephCluster.
+// presence stores whether there is a CephCluster.
 type presence struct {
 	is      atomic.Int32
 	changed func()
@@ -132,11 +133,11 @@ type presence struct {
 const (
 	missing int32 = iota
 	there
-	// unseen: EKCO may not read it, so this is unknown.
+	// unseen means that EKCO may not read the CephCluster, so that its existence is unknown.
 	unseen
 )
 
-// read takes the result of a read of the CephCluster. It ignores other failures.
+// read stores the result of a read of the CephCluster. It ignores other failures.
 func (p *presence) read(err error) {
 	now := there
 	switch sentinel := kube.Sentinel(err); {
@@ -153,7 +154,7 @@ func (p *presence) read(err error) {
 	}
 }
 
-// lacks returns why Ceph is not asked, or nil.
+// lacks returns the reason why EKCO does not ask Ceph, or nil.
 func (p *presence) lacks() error {
 	switch p.is.Load() {
 	case missing:

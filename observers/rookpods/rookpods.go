@@ -1,5 +1,5 @@
-// Package rookpods is the source of facts about the settings of Rook's pods. EKCO may not watch these objects: it
-// reads each at intervals, and immediately after it has changed one, and only while there is a CephCluster.
+// Package rookpods is the source of facts about the settings of Rook's pods. EKCO may not watch these objects. It reads
+// each at intervals, and at once after it has changed one, but only while there is a CephCluster.
 package rookpods
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the machine of the facts.
+// Machine is the name of the machine for these facts.
 const Machine = "rook-pods"
 
-// Options of [New]. The fields that end in Off are the settings that switch a part off, or "".
+// Options configures [New]. Each field that ends in Off is the setting that switches a part off, or "".
 type Options struct {
 	Pods *rook.Pods
 	// Filesystem is the name of the CephFilesystem; "" if there is none.
 	Filesystem                  string
 	CSIOff, MDSOff, PriorityOff string
-	// Known returns the facts in the journal about things of these kinds.
+	// Known returns the facts in the journal about subjects of these kinds.
 	Known func(kinds ...string) map[journal.Subject]journal.RookPodsFacts
 }
 
-// New returns the sources. It leaves out those without anything to read or known.
+// New returns the sources. It omits sources that have nothing to read and no known facts.
 func New(o Options) []observers.Source {
 	in := &installed{pods: o.Pods}
 	sources := []observers.Source{o.one(in, journal.RookOperatorConfig, o.CSIOff)}
@@ -132,10 +132,10 @@ func draft(event journal.Type, w workload, payload journal.Payload) journal.Draf
 	return journal.Draft{Type: event, Actor: "observer/" + Machine, Subject: w.subject, Payload: payload}
 }
 
-// believed is how long the state of Rook is reused, so that sources with an interval of a minute share one read.
-const believed = 30 * time.Second
+// rookStateMaxAge is how long the state of Rook is reused, so that sources with an interval of one minute share one read.
+const rookStateMaxAge = 30 * time.Second
 
-// installed lets the sources share the state of Rook.
+// installed lets the sources share one read of the state of Rook.
 type installed struct {
 	pods *rook.Pods
 
@@ -145,11 +145,11 @@ type installed struct {
 	at    time.Time
 }
 
-// look returns the state of Rook. It does not keep the result of a failure.
+// look returns the state of Rook. It does not store an error for reuse.
 func (i *installed) look(ctx context.Context) (rook.Installed, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.at.IsZero() && time.Since(i.at) < believed {
+	if !i.at.IsZero() && time.Since(i.at) < rookStateMaxAge {
 		return i.found, i.err
 	}
 	found, err := i.pods.Installed(ctx)

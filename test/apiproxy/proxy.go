@@ -1,5 +1,4 @@
-// Package apiproxy puts a proxy between EKCO and a real API server, through which
-// a test sees and stops requests.
+// Package apiproxy puts a proxy between EKCO and a real API server, so that a test can see and stop requests.
 package apiproxy
 
 import (
@@ -21,19 +20,18 @@ type Proxy struct {
 	ca []byte
 }
 
-// Protocol is what the proxy speaks on both sides.
+// Protocol is the protocol that the proxy uses on both sides.
 type Protocol string
 
 const (
-	// HTTP1 allows to hijack a request's connection.
+	// HTTP1 lets a test hijack the connection of a request.
 	HTTP1 Protocol = "http/1.1"
-	// HTTP2 is what the API server itself speaks.
+	// HTTP2 is the protocol that the API server itself uses.
 	HTTP2 Protocol = "h2"
 )
 
-// Start starts a proxy to the API server of a config, whose credentials it does
-// not use: clients bring their own. around gets every request before the API
-// server does, and decides whether next does.
+// Start starts a proxy to the API server of config. It does not use config's credentials, because clients send their
+// own. around is called with every request first, and decides whether to call next.
 func Start(tb testing.TB, config *rest.Config, protocol Protocol, around func(next http.Handler) http.Handler) *Proxy {
 	tb.Helper()
 	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: rest.TLSClientConfig{
@@ -62,7 +60,7 @@ func Start(tb testing.TB, config *rest.Config, protocol Protocol, around func(ne
 	}
 }
 
-// Redirect makes a kubeconfig lead to the proxy.
+// Redirect changes a kubeconfig to use the proxy.
 func (p *Proxy) Redirect(tb testing.TB, kubeconfig string) {
 	tb.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)

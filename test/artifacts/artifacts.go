@@ -1,6 +1,5 @@
-// Package artifacts keeps what explains a failed test: outputs of programs,
-// journals, and which processes ran. They are in BINARY/TEST below $EKCO_TEST_ARTIFACTS,
-// by default /tmp/ekco-test-artifacts.
+// Package artifacts keeps data that explains a failed test: outputs of programs, journals, and the list of processes.
+// The files are in BINARY/TEST below $EKCO_TEST_ARTIFACTS, by default /tmp/ekco-test-artifacts.
 package artifacts
 
 import (
@@ -16,22 +15,21 @@ import (
 	"testing"
 )
 
-// shownLines is how many lines of each artifact the failed test shows.
+// shownLines is the number of lines of each artifact that the failed test logs.
 const shownLines = 50
 
-// begun are the directories of failed tests that this process has begun to fill.
+// begun has the directories of failed tests to which this process has written.
 var begun sync.Map
 
-// Keep writes an artifact of a failed test, and logs its path and its last lines.
-// The first call for a test also writes the list of processes. Call it in a cleanup that
-// runs before the processes are stopped. If the artifact cannot be written, the log says
-// so.
+// Keep writes an artifact of a failed test, and logs its path and its last lines. The first call for a test also writes
+// the list of processes. Call it in a cleanup that runs before the processes are stopped. It logs an error if it cannot
+// write the artifact.
 func Keep(tb testing.TB, name string, content []byte) {
 	tb.Helper()
 	tb.Logf("%s: %s\n%s", name, write(tb, name, content), lastLines(content, shownLines))
 }
 
-// write returns the path of the artifact, or why there is none.
+// write returns the path of the artifact, or an error text.
 func write(tb testing.TB, name string, content []byte) string {
 	dir, err := directory(tb)
 	path := filepath.Join(dir, clean(name))
@@ -44,7 +42,7 @@ func write(tb testing.TB, name string, content []byte) string {
 	return path
 }
 
-// KeepFiles keeps the files of a directory that match a pattern, as of [filepath.Glob], and logs their paths.
+// KeepFiles keeps the files of a directory that match a [filepath.Glob] pattern, and logs their paths.
 func KeepFiles(tb testing.TB, dir, pattern string) {
 	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -70,8 +68,8 @@ func Processes(tb testing.TB) {
 	}
 }
 
-// directory returns the directory of a test. The first call removes what an earlier
-// run has left in it, and writes the list of processes.
+// directory returns the directory of a test. The first call removes files of an earlier run, and writes the list of
+// processes.
 func directory(tb testing.TB) (string, error) {
 	base := cmp.Or(os.Getenv("EKCO_TEST_ARTIFACTS"), filepath.Join(os.TempDir(), "ekco-test-artifacts"))
 	binary := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
@@ -85,7 +83,7 @@ func directory(tb testing.TB) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "processes"), listProcesses(), 0o600)
 }
 
-// clean replaces characters that are awkward in a file name.
+// clean replaces characters that cause problems in a file name.
 func clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\ "':*`, r) {
@@ -106,8 +104,7 @@ func lastLines(content []byte, lines int) []byte {
 	return content[start+1:]
 }
 
-// listProcesses returns a line for each process: its id, that of its parent, its
-// state, and its command line.
+// listProcesses returns a line for each process: its id, its parent's id, its state, and its command line.
 func listProcesses() []byte {
 	var list bytes.Buffer
 	fmt.Fprintln(&list, "PID PARENT STATE COMMAND")
@@ -115,9 +112,9 @@ func listProcesses() []byte {
 	for _, path := range stats {
 		stat, err := os.ReadFile(filepath.Join("/proc", path))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
-		// The name of the program, in parentheses, may contain anything.
+		// The program's name, in parentheses, may contain any character.
 		pid, rest, _ := strings.Cut(string(stat), " ")
 		end := strings.LastIndexByte(rest, ')')
 		state, parent := "?", "?"

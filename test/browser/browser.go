@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// limit is how long one browser may run. Only a test that fails takes that long.
+// limit is how long one browser may run. Only a failing test takes this long.
 const limit = 10 * time.Minute
 
-// Browser is a running one with a single page.
+// Browser is a running browser with a single page.
 type Browser struct {
 	tb      testing.TB
 	to      io.Writer
 	from    *bufio.Reader
 	session string
 	asked   int
-	// Requests are the addresses that the page asked for, its own first.
+	// Requests has the addresses that the page requested, its own address first.
 	Requests []string
-	// Complaints are what the browser said about the page: errors, and what its
-	// Content-Security-Policy kept it from.
+	// Complaints has the browser's messages about the page: errors, and requests that the page's
+	// Content-Security-Policy blocked.
 	Complaints []string
 }
 
@@ -49,7 +49,7 @@ func Start(tb testing.TB) *Browser {
 	chromium := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 		"--remote-debugging-pipe", "--window-size=1280,900", "--user-data-dir="+profile, "about:blank")
-	chromium.ExtraFiles = []*os.File{theirs, theirAnswers} // 3 and 4, where it reads and writes
+	chromium.ExtraFiles = []*os.File{theirs, theirAnswers} // file descriptors 3 and 4, which it reads and writes
 	if err := chromium.Start(); err != nil {
 		tb.Fatalf("start chromium: %v", err)
 	}
@@ -70,7 +70,7 @@ func Start(tb testing.TB) *Browser {
 	return b
 }
 
-// begin opens the page that all the rest is about.
+// begin opens an empty page for the following commands.
 func (b *Browser) begin() {
 	b.tb.Helper()
 	var target struct{ TargetID string }
@@ -95,7 +95,7 @@ func (b *Browser) Open(file string) {
 	b.Look(`new Promise(done => document.readyState === "complete" ? done(0) : addEventListener("load", () => done(0)))`, nil)
 }
 
-// Width has the window as wide as that, in pixels.
+// Width sets the width of the window in pixels.
 func (b *Browser) Width(pixels int) {
 	b.tb.Helper()
 	b.ask("Emulation.setDeviceMetricsOverride", map[string]any{"width": pixels, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
@@ -120,7 +120,7 @@ func (b *Browser) Look(expression string, value any) {
 	}
 }
 
-// Picture writes the whole page as it is seen into a file.
+// Picture writes an image of the whole page to a file.
 func (b *Browser) Picture(file string) {
 	b.tb.Helper()
 	var picture struct{ Data string }
@@ -134,7 +134,7 @@ func (b *Browser) Picture(file string) {
 	}
 }
 
-// message is what the browser says: an answer, or what happened.
+// message is a message from the browser: an answer or an event.
 type message struct {
 	ID     int
 	Method string
@@ -147,7 +147,7 @@ type message struct {
 	Error  *struct{ Message string }
 }
 
-// ask puts one question, and takes note of what happens until it is answered.
+// ask sends one request, and handles events until the answer arrives.
 func (b *Browser) ask(method string, params map[string]any, result any) {
 	b.tb.Helper()
 	b.asked++

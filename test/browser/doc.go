@@ -1,5 +1,4 @@
-// Package browser opens a page in a real browser, Debian's Chromium without a window, and
-// tells what became of it: what the page asked for, what the browser had to say about it,
-// and what stands where. It is spoken to by its own pipe (--remote-debugging-pipe), so that
-// nothing has to be installed beside it and no port is opened.
+// Package browser opens a page in a real browser, Debian's Chromium without a window. It reports what the page
+// requested, the browser's messages, and the positions of elements. It controls the browser through a pipe
+// (--remote-debugging-pipe), so that no driver has to be installed and no port is opened.
 package browser

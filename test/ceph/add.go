@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
-// AddHost makes and starts the OSDs of a spare host, and returns their ids; nil for a host that
-// is none, or was added before. It does not wait until they are up. Any goroutine may call it.
+// AddHost creates and starts the OSDs of a spare host, and returns their ids. It returns nil if the host is not a spare
+// host or was added before. It does not wait until the OSDs are up. Any goroutine may call it.
 func (c *Cluster) AddHost(host string) ([]int, error) {
 	c.mu.Lock()
 	ids, spare := c.spare[host], len(c.hosts[host]) == 0
@@ -36,8 +36,7 @@ func (c *Cluster) AddHost(host string) ([]int, error) {
 	return ids, nil
 }
 
-// AddMon makes and starts another monitor, which joins the others by itself. Any goroutine may
-// call it.
+// AddMon creates and starts another monitor, which joins the others automatically. Any goroutine may call it.
 func (c *Cluster) AddMon(name string) error {
 	monmap, keyring := filepath.Join(c.dir, "monmap."+name), filepath.Join(c.dir, "keyring.mon."+name)
 	if _, err := c.Try("mon", "getmap", "-o", monmap); err != nil {
@@ -61,7 +60,7 @@ func (c *Cluster) AddMon(name string) error {
 	return nil
 }
 
-// AddMgr starts another mgr, which stands by. Any goroutine may call it.
+// AddMgr starts another mgr as a standby. Any goroutine may call it.
 func (c *Cluster) AddMgr(name string) error {
 	keyring := filepath.Join(c.dir, "keyring.mgr."+name)
 	args := []string{"auth", "get-or-create", "mgr." + name, "-o", keyring}
@@ -82,7 +81,7 @@ func (c *Cluster) added(name string, daemon *child.Process) {
 	c.more[name] = daemon
 }
 
-// StopAdded ends a daemon that was added, such as "mon.b", as a loss of power does.
+// StopAdded kills an added daemon, such as "mon.b", like a power failure.
 func (c *Cluster) StopAdded(name string) {
 	c.t.Helper()
 	c.mu.Lock()

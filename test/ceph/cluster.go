@@ -20,8 +20,7 @@ import (
 	"github.com/replicatedhq/ekco/test/loopback"
 )
 
-// Cluster is a running Ceph. It is to be used from one goroutine at a time, but for what says
-// that any may call it.
+// Cluster is a running Ceph. Only one goroutine may use it at a time, except for methods that any goroutine may call.
 type Cluster struct {
 	t         testing.TB
 	dir, conf string
@@ -29,23 +28,23 @@ type Cluster struct {
 	// network is the prefix of its addresses, such as "127.64.0.".
 	network string
 
-	// shell is started by the first ask.
+	// shell is the interactive ceph process. The first ask starts it.
 	shell *shell
 
-	// mu guards what is below, for what any goroutine may call.
+	// mu guards the fields below, which methods for any goroutine use.
 	mu           sync.Mutex
 	hosts, spare placement
 	uuids        map[int]string
 	mon, mgr     *child.Process
 	osds         map[int]*child.Process
-	// mons is the number of monitors so far: the next one gets the next address.
+	// mons is the number of monitors so far. The next monitor gets the next address.
 	mons int
-	// more are the daemons that were added, by their names.
+	// more has the added daemons by name.
 	more map[string]*child.Process
 }
 
-// Start starts a cluster and returns when every OSD is up and, unless it is not
-// wanted, the mgr is active. All of it ends with the test.
+// Start starts a cluster, and returns when every OSD is up and the mgr is active, unless the options exclude the mgr.
+// Everything ends with the test.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	began := time.Now()
@@ -75,16 +74,16 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// withoutOwnPool keeps the mgr from making a pool of two copies for itself. It
-// would be lost with any two hosts that happen to have both.
+// withoutOwnPool prevents that the mgr creates a pool with two copies. The pool would be lost together with the two
+// hosts that have both copies.
 func (c *Cluster) withoutOwnPool() {
 	c.t.Helper()
-	// Until a mgr runs, only force makes the monitor accept the name of its option.
+	// Until a mgr runs, the monitor accepts the name of the mgr's option only with --force.
 	c.Ceph("config", "set", "mgr", "mgr/devicehealth/enable_monitoring", "false", "--force")
 }
 
-// tempDir makes a directory whose name, unlike that of t.TempDir, has no comma:
-// Ceph takes one for the end of a path.
+// tempDir creates a directory without a comma in its name, because Ceph takes a comma for the end of a path. Names from
+// t.TempDir can have one.
 func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ceph-test-")
@@ -102,7 +101,7 @@ func tempDir(t testing.TB) string {
 	return dir
 }
 
-// makeMon makes the data directory of the only monitor.
+// makeMon creates the data directory of the first monitor.
 func (c *Cluster) makeMon() {
 	c.t.Helper()
 	monmap := filepath.Join(c.dir, "monmap")
@@ -112,8 +111,7 @@ func (c *Cluster) makeMon() {
 		"--keyring", filepath.Join(c.dir, "keyring.mon.a"))
 }
 
-// createOSDs enters the OSDs into the OSD map. `osd create` gives any free id
-// that is asked for, where `osd new` gives the lowest.
+// createOSDs adds the OSDs to the OSD map. `osd create` accepts any free id, but `osd new` assigns the lowest one.
 func (c *Cluster) createOSDs() {
 	c.t.Helper()
 	for _, id := range c.hosts.all() {
@@ -132,7 +130,7 @@ func (c *Cluster) createOSD(id int) error {
 	return err
 }
 
-// makeOSDs makes the data directories, all at once.
+// makeOSDs creates all data directories in parallel.
 func (c *Cluster) makeOSDs() {
 	c.t.Helper()
 	var all sync.WaitGroup
@@ -148,7 +146,7 @@ func (c *Cluster) makeOSDs() {
 	}
 }
 
-// makeOSD makes the data directory of an OSD.
+// makeOSD creates the data directory of an OSD.
 func (c *Cluster) makeOSD(id int, uuid string) error {
 	if err := os.Mkdir(c.osdDir(id), 0o700); err != nil {
 		return err
@@ -184,7 +182,7 @@ func (c *Cluster) waitUp(osds ...int) {
 	})
 }
 
-// waitDown waits until the monitor knows that these OSDs are down.
+// waitDown waits until the monitor has marked these OSDs as down.
 func (c *Cluster) waitDown(osds ...int) {
 	c.t.Helper()
 	c.Eventually(await.HangTimeout, fmt.Sprintf("the OSDs %v are down", osds), func() bool {
@@ -193,7 +191,7 @@ func (c *Cluster) waitDown(osds ...int) {
 	})
 }
 
-// up are the OSDs that the monitor has as up.
+// up returns the OSDs that the monitor has marked as up.
 func (c *Cluster) up() map[int]bool {
 	c.t.Helper()
 	var dump struct {
@@ -227,7 +225,7 @@ func (c *Cluster) mgrActive() bool {
 	return status.MgrMap.Available
 }
 
-// Eventually waits for a condition that it looks at again and again.
+// Eventually waits until a repeated check succeeds.
 func (c *Cluster) Eventually(limit time.Duration, what string, holds func() bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
@@ -246,7 +244,7 @@ func (c *Cluster) Eventually(limit time.Duration, what string, holds func() bool
 	}
 }
 
-// checkDaemons fails the test when a daemon ended that nobody stopped.
+// checkDaemons fails the test if a daemon ended that the test did not stop.
 func (c *Cluster) checkDaemons() {
 	c.t.Helper()
 	for _, d := range c.daemons() {
@@ -256,7 +254,7 @@ func (c *Cluster) checkDaemons() {
 	}
 }
 
-// daemons are those that nobody stopped.
+// daemons returns the daemons that the test did not stop.
 func (c *Cluster) daemons() []*child.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()

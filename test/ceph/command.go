@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// run runs a program of the test's own and returns what it wrote to stdout.
+// run runs a program for the test itself and returns its standard output.
 func run(cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -34,15 +34,13 @@ func (c *Cluster) must(argv ...string) string {
 	return output
 }
 
-// Program returns how ceph is called for this cluster.
+// Program returns the command line of ceph for this cluster.
 func (c *Cluster) Program() []string { return []string{"ceph", "--conf", c.conf} }
 
-// Conf returns the path of ceph.conf. Plain ceph commands find the cluster when
-// CEPH_CONF is set to it.
+// Conf returns the path of ceph.conf. With this path in CEPH_CONF, plain ceph commands use the cluster.
 func (c *Cluster) Conf() string { return c.conf }
 
-// Ceph runs a ceph command on the test's behalf; the test fails when it does. It
-// waits at most 30 s for a monitor.
+// Ceph runs a ceph command, and ends the test if it fails. It waits at most 30 s for a monitor.
 func (c *Cluster) Ceph(args ...string) string {
 	c.t.Helper()
 	output, err := c.Try(args...)
@@ -52,15 +50,14 @@ func (c *Cluster) Ceph(args ...string) string {
 	return output
 }
 
-// Try is Ceph for any goroutine, which returns why the command failed.
+// Try is Ceph for any goroutine. It returns an error instead of ending the test.
 func (c *Cluster) Try(args ...string) (string, error) {
 	argv := append(c.Program(), "--connect-timeout", "600")
 	argv = append(argv, args...)
 	return run(exec.CommandContext(c.t.Context(), argv[0], argv[1:]...))
 }
 
-// CreatePool makes a pool that keeps so many copies, on different hosts, in so many placement
-// groups.
+// CreatePool creates a pool with this number of copies, on different hosts, and this number of placement groups.
 func (c *Cluster) CreatePool(name string, copies, groups int) {
 	c.t.Helper()
 	c.Ceph("osd", "pool", "create", name, strconv.Itoa(groups))
@@ -88,8 +85,8 @@ func (c *Cluster) Read(pool, object string) string {
 	return content
 }
 
-// TryRead is like Read, returns the error, and suits any goroutine. A placement group that lost an OSD
-// serves no reads until other OSDs notice.
+// TryRead is Read for any goroutine; it returns an error. A placement group that lost an OSD serves no reads until
+// other OSDs have noticed the loss.
 func (c *Cluster) TryRead(pool, object string) (string, error) {
 	return c.ReadWithin(pool, object, await.HangTimeout)
 }
@@ -105,11 +102,10 @@ func (c *Cluster) ReadWithin(pool, object string, limit time.Duration) (string, 
 	return content, err
 }
 
-// Runner runs commands on this machine, as an exec in a pod would. It implements
-// InteractiveRunner of internal/ceph.
+// Runner runs commands on this machine, in place of an exec in a pod. It implements InteractiveRunner of internal/ceph.
 type Runner struct{}
 
-// OneByOne is a Runner that cannot converse.
+// OneByOne is a Runner without interactive commands.
 type OneByOne struct{}
 
 // Run implements the Runner of internal/ceph.
@@ -134,7 +130,7 @@ func (Runner) Place(context.Context) (string, error) { return "this machine", ni
 func (Runner) Interact(ctx context.Context, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
-	// timeout(1) passes SIGTERM on to what it started.
+	// timeout(1) forwards SIGTERM to the program that it started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()

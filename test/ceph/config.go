@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// config is ceph.conf. The OSDs notice a lost one within a few seconds, where
-// they would take 20 otherwise, and one reporter is enough. An admin socket for
-// each ceph command would only collide.
+// config is the content of ceph.conf. With it, OSDs notice a lost OSD within a few seconds instead of 20, and one
+// reporter is enough. ceph commands have no admin sockets, because these would collide.
 const config = `[global]
 fsid = %[1]s
 mon host = %[3]s
@@ -54,8 +53,7 @@ admin socket =
 log file = /dev/null
 `
 
-// unwantedModules are those of the mgr that take time to load and are not
-// needed. The rest is always on.
+// unwantedModules lists modules of the mgr that load slowly and are not needed. Other modules are always on.
 var unwantedModules = []string{
 	"alerts", "cephadm", "cli_api", "dashboard", "diskprediction_local", "hello", "influx", "insights",
 	"iostat", "k8sevents", "localpool", "mds_autoscaler", "mirroring", "nfs", "osd_perf_query",
@@ -86,7 +84,7 @@ func (c *Cluster) monAddress(number int) string {
 
 func newUUID() string {
 	var b [16]byte
-	// It never fails.
+	// rand.Read never fails.
 	_, _ = rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

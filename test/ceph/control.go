@@ -7,8 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
-// Hosts returns which OSDs the hosts were started with, or got since. Any goroutine may call
-// it.
+// Hosts returns the OSDs with which the hosts were started, or which were added later. Any goroutine may call it.
 func (c *Cluster) Hosts() map[string][]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -19,15 +18,14 @@ func (c *Cluster) Hosts() map[string][]int {
 	return hosts
 }
 
-// UUID returns the UUID an OSD was started with.
+// UUID returns the UUID with which an OSD was started.
 func (c *Cluster) UUID(id int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.uuids[id]
 }
 
-// StopHost ends all OSDs of hosts as a loss of power does, and waits until the
-// monitor counts them as down.
+// StopHost kills all OSDs of the hosts, like a power failure, and waits until the monitor has marked them as down.
 func (c *Cluster) StopHost(hosts ...string) {
 	c.t.Helper()
 	var lost []int
@@ -40,7 +38,7 @@ func (c *Cluster) StopHost(hosts ...string) {
 	c.waitDown(lost...)
 }
 
-// kill ends an OSD, if it runs.
+// kill kills an OSD if it runs.
 func (c *Cluster) kill(id int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,25 +48,22 @@ func (c *Cluster) kill(id int) {
 	}
 }
 
-// StartHost starts the OSDs of a stopped host again, with the data they had on
-// disk: memory stores write theirs only on a clean end, so they come back with
-// none and are filled by the others.
+// StartHost starts the OSDs of a stopped host again. They use the data on disk. Memory stores write their data only at
+// a clean end, so they start empty, and the other OSDs fill them.
 func (c *Cluster) StartHost(host string) {
 	c.t.Helper()
 	c.startOSDs(host)
 	c.waitUp(c.hosts[host]...)
 }
 
-// StopOSD ends one OSD as a loss of power does, and waits until the monitor counts
-// it as down.
+// StopOSD kills one OSD, like a power failure, and waits until the monitor has marked it as down.
 func (c *Cluster) StopOSD(id int) {
 	c.t.Helper()
 	c.kill(id)
 	c.waitDown(id)
 }
 
-// MoveOSD starts a stopped OSD on another host, as when its disk was put into that
-// machine, and waits until it is up there.
+// MoveOSD starts a stopped OSD on another host, as if its disk was moved, and waits until it is up there.
 func (c *Cluster) MoveOSD(id int, host string) {
 	c.t.Helper()
 	for from, ids := range c.hosts {
@@ -79,8 +74,8 @@ func (c *Cluster) MoveOSD(id int, host string) {
 	c.waitUp(id)
 }
 
-// StopMgr ends the only mgr and has the monitor know at once, which otherwise
-// takes 30 s. The monitor answers, and nothing that needs a mgr does.
+// StopMgr ends the only mgr and tells the monitor at once, which would otherwise take 30 s to notice. The monitor still
+// answers, but commands that need a mgr do not.
 func (c *Cluster) StopMgr() {
 	c.t.Helper()
 	c.mgr.Kill()
@@ -96,14 +91,14 @@ func (c *Cluster) StartMgr() {
 	c.waitMgr()
 }
 
-// StopMon ends the only monitor, so that there is no quorum. Nothing answers.
+// StopMon ends the only monitor, so that there is no quorum and Ceph does not answer.
 func (c *Cluster) StopMon() {
 	c.t.Helper()
 	c.mon.Kill()
 	c.mon = nil
 }
 
-// StartMon starts the monitor. Commands wait for it by themselves.
+// StartMon starts the monitor. Commands wait for it automatically.
 func (c *Cluster) StartMon() {
 	c.t.Helper()
 	c.mon = child.Start(c.t, "ceph-mon", "--conf", c.conf, "-i", "a", "-f")

@@ -1,10 +1,8 @@
-// Package ceph starts a real Ceph for tests: a monitor, a mgr, and OSDs that
-// keep their data in memory, on as many CRUSH hosts as a test wants. Everything
-// listens on loopback and ends with the test.
+// Package ceph starts a real Ceph for tests: a monitor, a mgr, and OSDs that store their data in memory, on as many
+// CRUSH hosts as a test needs. Everything listens on loopback and ends with the test.
 //
-// The programs are Debian's; [Start] has them installed when they are missing
-// (install.sh, which needs root).
+// The programs are from Debian. [Start] installs them if they are missing (install.sh, which needs root).
 //
-// The tests here put internal/ceph before it. The tests of test/e2e give the
-// hosts the names of nodes, and have EKCO reach ceph through a pod.
+// The tests in this package test internal/ceph. The tests of test/e2e name the hosts like nodes, and EKCO runs ceph in
+// a pod there.
 package ceph

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The capabilities of each kind of daemon, as Ceph's manual gives them.
+// These are the capabilities of each kind of daemon, according to Ceph's manual.
 var (
 	adminCaps = []string{`mon = "allow *"`, `osd = "allow *"`, `mds = "allow *"`, `mgr = "allow *"`}
 	monCaps   = []string{`mon = "allow *"`}
@@ -20,8 +20,7 @@ var (
 	osdCaps   = []string{`mon = "allow profile osd"`, `mgr = "allow profile osd"`, `osd = "allow *"`}
 )
 
-// writeKeyrings gives every daemon a key of its own, and the monitor all of
-// them, so that nobody needs to be registered later.
+// writeKeyrings gives every daemon its own key, and the monitor all keys, so that no daemon has to be registered later.
 func (c *Cluster) writeKeyrings(ids []int) {
 	c.t.Helper()
 	all := c.writeKeyring("client.admin", adminCaps)
@@ -47,7 +46,7 @@ func (c *Cluster) writeFile(name string, content []byte) {
 	}
 }
 
-// entry is one section of a keyring, with a new key.
+// entry returns one section of a keyring, with a new key.
 func entry(name string, caps []string) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "[%s]\n\tkey = %s\n", name, newKey())
@@ -57,12 +56,11 @@ func entry(name string, caps []string) []byte {
 	return text.Bytes()
 }
 
-// newKey returns a key as cephx writes it: type (1: AES), seconds, nanoseconds,
-// length, and 16 random bytes.
+// newKey returns a key in the format of cephx: type (1: AES), seconds, nanoseconds, length, and 16 random bytes.
 func newKey() string {
 	const aes, length = 1, 16
 	secret := make([]byte, length)
-	// It never fails.
+	// rand.Read never fails.
 	_, _ = rand.Read(secret)
 	key := binary.LittleEndian.AppendUint16(nil, aes)
 	key = binary.LittleEndian.AppendUint32(key, uint32(time.Now().Unix()))

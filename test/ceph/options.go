@@ -5,26 +5,25 @@ import (
 	"slices"
 )
 
-// Options of a [Cluster]. The zero value is three hosts with one OSD each.
+// Options configures a [Cluster]. The zero value means three hosts with one OSD each.
 type Options struct {
-	// Hosts says how many OSDs each CRUSH host has. Ids are given in the order of
-	// the hosts' names.
+	// Hosts has the number of OSDs of each CRUSH host. Ids are assigned in the order of the hosts' names.
 	Hosts map[string]int
-	// Spare says how many disks other hosts have, of which Ceph knows nothing before
-	// [Cluster.AddHost]. Their OSDs have the ids after those of Hosts.
+	// Spare has the number of disks of other hosts, which Ceph does not know before [Cluster.AddHost]. The ids of their
+	// OSDs follow the ids for Hosts.
 	Spare map[string]int
-	// FirstOSD is the id of the first OSD; with 9 or more, ids have two digits.
+	// FirstOSD is the id of the first OSD. With 9 or more, ids have two digits.
 	FirstOSD int
 	// WithoutMgr starts no mgr.
 	WithoutMgr bool
-	// SeveralCopies leaves Ceph's default, by which no pool may have a single copy.
+	// SeveralCopies keeps Ceph's default that no pool may have a single copy.
 	SeveralCopies bool
 }
 
-// placement is which OSDs are on which host.
+// placement maps each host to its OSDs.
 type placement map[string][]int
 
-// place returns the OSDs of the hosts, and those that the spare ones may get.
+// place returns the OSDs of the hosts, and the OSDs that the spare hosts may get.
 func (o Options) place() (hosts, spare placement) {
 	of := o.Hosts
 	if len(of) == 0 {
@@ -35,7 +34,7 @@ func (o Options) place() (hosts, spare placement) {
 	return hosts, spare
 }
 
-// placeFrom gives ids from the first on, in the order of the hosts' names, and returns the next.
+// placeFrom assigns ids beginning with first, in the order of the hosts' names, and returns the next id.
 func placeFrom(first int, hosts map[string]int) (placed placement, next int) {
 	placed, next = make(placement), first
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// cpuTime is the CPU time of a test's programs.
+// cpuTime is the CPU time that the programs of a test used.
 type cpuTime struct {
 	mu sync.Mutex
-	// ended is the CPU time of the programs, and of descendants that they waited for. The
-	// kernel also counts it for the test binary. killed is that of descendants that a
-	// killed program leaves behind. The kernel does not count it for the test binary.
+	// ended is the CPU time of programs that have ended, and of their descendants for which they waited. The kernel
+	// also counts it for the test binary. killed is the CPU time of the descendants of killed programs. The kernel does
+	// not count it for the test binary.
 	ended, killed time.Duration
 }
 
@@ -35,15 +35,15 @@ func cpuTimeOf(tb testing.TB) *cpuTime {
 	return used
 }
 
-// addEnded adds what a process and its descendants used, as the kernel says.
+// addEnded adds the CPU time of a process and its descendants, which the kernel reports.
 func (c *cpuTime) addEnded(state *os.ProcessState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended += state.UserTime() + state.SystemTime()
 }
 
-// addKilled adds the CPU time so far of the descendants of a process that is about to be
-// killed. It misses processes that start while it runs.
+// addKilled adds the present CPU time of the descendants of a process, right before the process is killed. It misses
+// processes that start at the same time.
 func (c *cpuTime) addKilled(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *cpuTime) addKilled(pid int) {
 // ticksPerSecond is the unit of times in /proc/PID/stat, on every Linux that Go runs on.
 const ticksPerSecond = 100
 
-// treeCPU returns what a process and its descendants have used; 0 if it has ended.
+// treeCPU returns the CPU time of a process and its descendants, or 0 if the process has ended.
 func treeCPU(pid int) time.Duration {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -8,12 +8,11 @@ import (
 	"testing"
 )
 
-// cgroups is where the kernel's control groups are.
+// cgroups is the path of the kernel's control groups.
 const cgroups = "/sys/fs/cgroup"
 
-// Throttled makes a control group whose processes get so many thousandths of a CPU,
-// as those of a pod with such a limit do. It needs root. Processes that the test starts
-// after that have ended when the group is removed.
+// Throttled creates a control group whose processes get millis thousandths of a CPU, like a pod with such a limit. It
+// needs root. Processes that the test starts later end before the group is removed.
 func Throttled(tb testing.TB, millis int) (group string) {
 	tb.Helper()
 	const period = 100_000
@@ -41,12 +40,12 @@ func Throttled(tb testing.TB, millis int) (group string) {
 	return group
 }
 
-// Join has a process be in a control group.
+// Join moves a process into a control group.
 func Join(group string, pid int) error {
 	return os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 }
 
-// UsedCPU is what the kernel says of the CPU that a control group got, and how often it had to wait for more.
+// UsedCPU returns the kernel's statistics about the CPU time of a control group, and how often it had to wait for more.
 func UsedCPU(group string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
 	return string(content), err

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Memory is what the kernel says of a process's memory, in bytes.
+// Memory is the memory of a process in bytes, as the kernel reports it.
 type Memory struct {
-	// Resident is VmRSS, of which Anonymous is RssAnon; the rest are pages of the binary
-	// and of files, which the kernel can drop.
+	// Resident is VmRSS. Anonymous is RssAnon, a part of it; the other pages belong to the binary and to files, and the
+	// kernel can drop them.
 	Resident, Anonymous int64
-	// Peak is VmHWM, the highest resident so far.
+	// Peak is VmHWM, the maximum of VmRSS so far.
 	Peak int64
 }
 
-// MemoryOf reads what the kernel says of a process that runs.
+// MemoryOf reads the memory of a running process.
 func MemoryOf(pid int) (Memory, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -2,10 +2,10 @@ package child
 
 import "os"
 
-// Output is what a process wrote. It can be read while the process writes.
+// Output is the output of a process. It can be read while the process writes.
 type Output struct{ path string }
 
-// String returns all of it, or why it cannot be read.
+// String returns the whole output, or an error text if it cannot be read.
 func (o Output) String() string {
 	content, err := os.ReadFile(o.path)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/replicatedhq/ekco/test/artifacts"
 )
 
-// Process is a child. Its methods are for the test's own goroutine.
+// Process is a child process. Only the test's goroutine may call its methods.
 type Process struct {
-	// Output is what it wrote so far, to stdout and stderr.
+	// Output is the output so far, to stdout and stderr.
 	Output Output
 
 	tb    testing.TB
@@ -31,18 +31,16 @@ func Start(tb testing.TB, name string, args ...string) *Process {
 	return StartWith(tb, nil, name, args...)
 }
 
-// StartWith starts a program with more variables, as NAME=VALUE, in its
-// environment.
+// StartWith starts a program with more environment variables, in the form NAME=VALUE.
 func StartWith(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
-	// In a file, output costs the test no memory and no goroutine.
+	// Output to a file costs the test no memory and no goroutine.
 	output, err := os.Create(filepath.Join(tb.TempDir(), "output"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer output.Close()
-	// Not the test's context: it ends before the cleanups, and some of them need
-	// the process.
+	// Do not use the test's context: it ends before the cleanups, and some of them need the process.
 	cmd := exec.CommandContext(context.Background(), name, args...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -66,9 +64,8 @@ func StartWith(tb testing.TB, env []string, name string, args ...string) *Proces
 	return p
 }
 
-// start starts the process and waits for its end in the background. The kernel
-// ends a child when the thread that started it ends, so that thread is kept for
-// as long as the child lives.
+// start starts the process, and waits for its end in the background. The kernel kills a child when the thread that
+// started it ends, so start keeps that thread while the child lives.
 func (p *Process) start() error {
 	started := make(chan error)
 	go func() {
@@ -78,7 +75,7 @@ func (p *Process) start() error {
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in ProcessState
+			_ = p.cmd.Wait() // ProcessState has the result
 			p.cpu.addEnded(p.cmd.ProcessState)
 		}
 	}()
@@ -101,21 +98,21 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Kill sends SIGKILL and waits for the end, as a machine that loses power does.
+// Kill sends SIGKILL, like a power failure, and waits for the end.
 func (p *Process) Kill() {
 	if p.Running() {
 		p.cpu.addKilled(p.PID())
 	}
-	_ = p.cmd.Process.Kill() // it fails when the process has ended
+	_ = p.cmd.Process.Kill() // it fails if the process has ended
 	<-p.ended
 }
 
-// Stop sends SIGTERM and returns how long the process took to end. After the
-// limit the test fails and the process is killed.
+// Stop sends SIGTERM, and returns how long the process took to end. If it takes longer than limit, the test fails and
+// the process is killed.
 func (p *Process) Stop(limit time.Duration) time.Duration {
 	p.tb.Helper()
 	began := time.Now()
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it fails when the process has ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it fails if the process has ended
 	select {
 	case <-p.ended:
 	case <-time.After(limit):
@@ -125,8 +122,8 @@ func (p *Process) Stop(limit time.Duration) time.Duration {
 	return time.Since(began)
 }
 
-// Wait returns the exit code once the process has ended by itself, -1 if a
-// signal ended it. After the limit the test ends.
+// Wait waits until the process has ended, and returns the exit code, or -1 if a signal ended it. If that takes longer
+// than limit, the test ends.
 func (p *Process) Wait(limit time.Duration) int {
 	p.tb.Helper()
 	select {

@@ -1,4 +1,3 @@
-// Package containerdtest starts a containerd of a test's own, from Debian's
-// packages, with runc: for what has to be seen on the runtime that clusters have.
-// It needs root.
+// Package containerdtest starts a containerd for a test, with runc, from Debian's packages. It is for behaviour that
+// must be seen with the runtime of real clusters. It needs root.
 package containerdtest

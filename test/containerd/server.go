@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
-// namespace is that of Kubernetes, within a containerd that nobody else uses.
+// namespace is Kubernetes' namespace in containerd.
 const namespace = "k8s.io"
 
 const configuration = `version = 2
@@ -38,8 +38,8 @@ type Server struct {
 	started int
 }
 
-// Start starts a containerd, which ends with the test. Images and containers of
-// other containerds on the machine are not seen or touched.
+// Start starts a containerd, which ends with the test. It neither sees nor changes images and containers of other
+// containerds on the machine.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "ekco-containerd-") // short: it is part of a socket's path
@@ -64,8 +64,7 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// Ctr runs ctr in the namespace of Kubernetes and returns what it prints. The
-// error has what it printed to standard error.
+// Ctr runs ctr in Kubernetes' namespace and returns its output. The error includes its standard error.
 func (s *Server) Ctr(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), await.HangTimeout)
 	defer cancel()
@@ -78,8 +77,8 @@ func (s *Server) Ctr(args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Run runs a container, waits for its end, removes it and returns what it prints.
-// options are those of ctr run. It is in a cgroup of its own.
+// Run runs a container in its own cgroup, waits for its end, removes it, and returns its output. options are options of
+// ctr run.
 func (s *Server) Run(options []string, image string, command ...string) (string, error) {
 	s.started++
 	id := fmt.Sprintf("ekco-test-%d-%d", os.Getpid(), s.started)
@@ -87,7 +86,7 @@ func (s *Server) Run(options []string, image string, command ...string) (string,
 	return s.Ctr(append(append(args, image, id), command...)...)
 }
 
-// end kills what a test that failed has left, and stops containerd.
+// end kills containers that a failed test left, and stops containerd.
 func (s *Server) end() {
 	tasks, err := s.Ctr("task", "ls", "--quiet")
 	if err != nil {

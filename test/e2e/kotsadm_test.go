@@ -75,7 +75,7 @@ func (o *operator) has(typ journal.Type, name string) bool {
 
 // sees3 returns how often EKCO has noted that the database is asked to have three replicas.
 func (o *operator) sees3() int {
-	return strings.Count(o.mustEkco("history", "--since", "1h"), "is asked to have 3 (-bootstrap-expect=3) replicas")
+	return strings.Count(o.mustEkco("history", "--since", "1h"), "specifies 3 (-bootstrap-expect=3) replicas")
 }
 
 func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
@@ -140,7 +140,7 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	c.kubectl("scale", "statefulset", "kotsadm-rqlite", "--replicas=5")
 	eventually(t, await.HangTimeout, "EKCO has seen five", func() (bool, string) {
 		history := o.mustEkco("history", "--since", "1h")
-		return strings.Contains(history, "is asked to have 5 (-bootstrap-expect=3) replicas"), history
+		return strings.Contains(history, "specifies 5 (-bootstrap-expect=3) replicas"), history
 	})
 	if is := c.rqlite(); !strings.HasPrefix(is, "5/3") {
 		t.Errorf("with two nodes it is %s", is)

@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -108,6 +112,14 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	h.await(t)
 	h.pass()
 	wantExits(t, 0, "node worker-1 is purged", first, second)
+
+	// With a forgotten --journal, the command would begin a second journal beside the operator.
+	elsewhere := *o
+	elsewhere.journal = filepath.Join(t.TempDir(), "journal.db")
+	wantExits(t, 1, "--without-operator", elsewhere.ask("worker-2"))
+	if _, err := os.Stat(elsewhere.journal); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the refused command created a journal: %v", err)
+	}
 	if c.nodeExists("worker-1") {
 		t.Error("the Node is still there")
 	}

@@ -26,7 +26,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return strings.TrimSpace(string(output)), nil
 }
 
-// Cluster is a real cluster that ends with its test.
+// Cluster is a real etcd cluster that ends with its test.
 type Cluster struct {
 	t         testing.TB
 	program   string
@@ -34,11 +34,11 @@ type Cluster struct {
 	network   string
 	authority *pki.Authority
 	nodes     map[string]*node
-	// relay is nil when clients reach the members themselves.
+	// relay is nil if clients connect to the members directly.
 	relay *Relay
 }
 
-// node is a primary: its etcd member's address, files and process.
+// node is a primary, with the address, files and process of its etcd member.
 type node struct {
 	name, ip, dir string
 	process       *child.Process
@@ -80,7 +80,7 @@ func launch(t testing.TB, program string, relay *Relay, names ...string) *Cluste
 	return c
 }
 
-// prepare makes the files of a node that has no member yet.
+// prepare creates the files of a node that has no member yet.
 func (c *Cluster) prepare(name, ip string) {
 	c.t.Helper()
 	n := &node{name: name, ip: ip, dir: filepath.Join(c.dir, name)}
@@ -116,18 +116,18 @@ func (c *Cluster) run(name, state, initial string) {
 	)
 }
 
-// CertificatesDir holds what a client needs, in kubeadm's layout.
+// CertificatesDir returns the directory of a client's certificates, in kubeadm's layout.
 func (c *Cluster) CertificatesDir() string { return filepath.Join(c.dir, "client") }
 
-// IP is the address of a node.
+// IP returns the address of a node.
 func (c *Cluster) IP(name string) string { return c.nodes[name].ip }
 
-// PeerURL is the peer URL of a node's member, as kubeadm makes it.
+// PeerURL returns the peer URL of a node's member, in kubeadm's form.
 func (c *Cluster) PeerURL(name string) string {
 	return "https://" + net.JoinHostPort(c.IP(name), "2380")
 }
 
-// Endpoints are the client URLs of the members of nodes.
+// Endpoints returns the client URLs of the nodes' members.
 func (c *Cluster) Endpoints(names ...string) []string {
 	var endpoints []string
 	for _, name := range names {
@@ -136,7 +136,7 @@ func (c *Cluster) Endpoints(names ...string) []string {
 	return endpoints
 }
 
-// Client is EKCO's client of the members of nodes.
+// Client returns EKCO's client for the nodes' members.
 func (c *Cluster) Client(names ...string) *etcd.Client {
 	c.t.Helper()
 	client, err := etcd.NewClient(c.Endpoints(names...), etcd.Options{
@@ -148,14 +148,14 @@ func (c *Cluster) Client(names ...string) *etcd.Client {
 	return client
 }
 
-// Kill ends the members of nodes as a power cut would.
+// Kill kills the nodes' members, like a power failure.
 func (c *Cluster) Kill(names ...string) {
 	for _, name := range names {
 		c.nodes[name].process.Kill()
 	}
 }
 
-// WaitHealthy returns when the members of nodes are in the cluster and healthy.
+// WaitHealthy waits until the nodes' members are in the cluster and healthy.
 func (c *Cluster) WaitHealthy(names ...string) {
 	c.t.Helper()
 	client := c.Client(names...)

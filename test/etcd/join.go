@@ -14,15 +14,15 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// Joining is a member that the cluster expects and that has not started.
+// Joining is a member that the cluster expects but that has not started.
 type Joining struct {
 	cluster *Cluster
 	name    string
 	initial string
 }
 
-// Add tells the cluster, through the member of node via, that a member for a new
-// node at an address will start. It has no name until then.
+// Add announces a member for a new node to the cluster, through the member of node via. The member has no name before
+// it starts.
 func (c *Cluster) Add(via, name, ip string, learner bool) *Joining {
 	c.t.Helper()
 	c.prepare(name, ip)
@@ -39,8 +39,7 @@ func (c *Cluster) Add(via, name, ip string, learner bool) *Joining {
 	return &Joining{cluster: c, name: name, initial: strings.Join(initial, ",")}
 }
 
-// add repeats the request while etcd refuses it: it does so until its members
-// have been connected for 5 s.
+// add repeats the request while etcd refuses it, because etcd refuses until its members have been connected for 5 s.
 func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddResponse {
 	c.t.Helper()
 	client := c.raw(via)
@@ -63,14 +62,14 @@ func (c *Cluster) add(via, name string, learner bool) *clientv3.MemberAddRespons
 	return added
 }
 
-// Start starts the member and returns when it is healthy.
+// Start starts the member, and waits until it is healthy.
 func (j *Joining) Start(others ...string) {
 	j.cluster.t.Helper()
 	j.cluster.run(j.name, "existing", j.initial)
 	j.cluster.WaitHealthy(append(others, j.name)...)
 }
 
-// FreeIP is an address of the cluster's network that no node has.
+// FreeIP returns an address of the cluster's network that no node has.
 func (c *Cluster) FreeIP() string { return c.network + "100" }
 
 // Put writes a key through the member of a node.
@@ -85,7 +84,7 @@ func (c *Cluster) Put(via, key, value string) {
 	}
 }
 
-// raw is etcd's own client of one member.
+// raw returns etcd's own client for one member.
 func (c *Cluster) raw(name string) *clientv3.Client {
 	c.t.Helper()
 	read := func(file string) []byte {

@@ -10,19 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/internal/etcd"
 )
 
-// hiddenPort is where members behind a [Relay] listen.
+// hiddenPort is the port on which members behind a [Relay] listen.
 const hiddenPort = "2389"
 
-// Relay passes on what clients and members say to each other, at the members'
-// usual addresses. It sees bytes, not requests.
+// Relay forwards data between clients and members, and listens on the members' usual addresses. It sees bytes, not
+// requests.
 type Relay struct {
 	cluster *Cluster
 
 	mu                   sync.Mutex
 	onQuestion, onAnswer func() (cut bool)
-	// open are the listeners and connections.
+	// open has the open listeners and connections.
 	open map[io.Closer]bool
-	// closed is set when close has begun: what comes later is closed at once.
+	// closed is true once close has begun. New connections are then closed at once.
 	closed bool
 	ended  sync.WaitGroup
 }
@@ -34,17 +34,16 @@ func StartRelayed(t testing.TB, program string, names ...string) (*Cluster, *Rel
 	return launch(t, program, r, names...), r
 }
 
-// Watch has the functions called before each piece of a question, and of an
-// answer, is passed on. They may block, which holds that connection; if they
-// report true, the connection is cut instead. They are called from several
-// goroutines. Nil functions are not called.
+// Watch sets functions that are called before each piece of a request, or of an answer, is forwarded. They may block,
+// which delays that connection. If they return true, the connection is closed instead. They are called from several
+// goroutines. They may be nil.
 func (r *Relay) Watch(onQuestion, onAnswer func() (cut bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.onQuestion, r.onAnswer = onQuestion, onAnswer
 }
 
-// Direct is EKCO's client of the members of nodes, past the relay.
+// Direct returns EKCO's client for the nodes' members, without the relay.
 func (r *Relay) Direct(names ...string) (*etcd.Client, error) {
 	var endpoints []string
 	for _, name := range names {
@@ -72,7 +71,7 @@ func (r *Relay) listen(t testing.TB, ip string) {
 	})
 }
 
-// connect joins a client with a member until they are parted.
+// connect connects a client with a member until one of them disconnects.
 func (r *Relay) connect(ctx context.Context, client net.Conn, address string) {
 	member, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -82,7 +81,7 @@ func (r *Relay) connect(ctx context.Context, client net.Conn, address string) {
 	r.join(client, member)
 }
 
-// join passes on what two ends say until one of them hangs up.
+// join forwards data in both directions until one end closes.
 func (r *Relay) join(client, member net.Conn) {
 	defer r.track(client, member)()
 	var both sync.WaitGroup
@@ -91,8 +90,8 @@ func (r *Relay) join(client, member net.Conn) {
 	both.Wait()
 }
 
-// track lets close end what is open; the returned function forgets it. After
-// close it ends it itself.
+// track registers open connections for close. The returned function removes them. After close, track closes them
+// itself.
 func (r *Relay) track(open ...io.Closer) (forget func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +110,7 @@ func (r *Relay) track(open ...io.Closer) (forget func()) {
 	}
 }
 
-// close ends everything. Nothing may be held.
+// close closes everything. No Watch function may be blocking.
 func (r *Relay) close() {
 	r.mu.Lock()
 	r.closed = true

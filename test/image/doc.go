@@ -1,4 +1,3 @@
-// Package image has the tests of EKCO's container image, on the archives that
-// deploy/image/build.sh makes: what is in them, read without the code that made
-// them, and what containerd makes of them.
+// Package image tests EKCO's container image, with the archives that deploy/image/build.sh creates. It reads their
+// content without the code that wrote them, and imports them into containerd.
 package image

@@ -1,4 +1,3 @@
-// Package kurl has the objects that kURL's add-ons and kubeadm leave in a
-// cluster, as far as EKCO meets them, for tests to apply to a real control
-// plane.
+// Package kurl has objects that kURL's add-ons and kubeadm create in a cluster and that EKCO uses, for tests to apply
+// to a real control plane.
 package kurl

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// KubeadmConfig is kubeadm's ConfigMap; without a ClusterStatus it is that of
-// Kubernetes 1.22 and later.
+// KubeadmConfig returns kubeadm's ConfigMap. Without a ClusterStatus it is the ConfigMap of Kubernetes 1.22 and later.
 func KubeadmConfig(clusterStatus string) any {
 	data := map[string]any{"ClusterConfiguration": "kind: ClusterConfiguration\nkubernetesVersion: v1.21.14\n"}
 	if clusterStatus != "" {
@@ -20,8 +19,7 @@ func KubeadmConfig(clusterStatus string) any {
 	}
 }
 
-// ClusterStatus is what kubeadm wrote until Kubernetes 1.21, for primaries with
-// these addresses.
+// ClusterStatus returns the text that kubeadm wrote until Kubernetes 1.21, for primaries with these addresses.
 func ClusterStatus(addresses map[string]string) string {
 	var text strings.Builder
 	text.WriteString("apiEndpoints:\n")

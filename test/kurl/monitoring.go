@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// MonitoringCRDs returns the files with the Prometheus operator's own CRDs of
-// Prometheus and Alertmanager, of the version that test/crds pins. dir is the folder
-// of that module.
+// MonitoringCRDs returns the files with the Prometheus operator's CRDs of Prometheus and Alertmanager, in the version
+// that test/crds pins. dir is the folder of that module.
 func MonitoringCRDs(t testing.TB, dir string) []string {
 	t.Helper()
 	folder := filepath.Join(moduleDir(t, dir, "github.com/prometheus-operator/prometheus-operator"), "example", "prometheus-operator-crd")
@@ -19,8 +18,8 @@ func MonitoringCRDs(t testing.TB, dir string) []string {
 	}
 }
 
-// moduleDir returns where the module cache has a module that the one in dir requires,
-// and gets it if need be.
+// moduleDir returns the folder in the module cache of a module that the module in dir requires. It downloads the module
+// if necessary.
 func moduleDir(t testing.TB, dir, module string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)

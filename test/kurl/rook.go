@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Names that Rook and kURL agree on.
+// These are names that Rook and kURL use.
 const (
 	RookNamespace = "rook-ceph"
-	// ToolsPod is the name, app and container of the pod that has ceph.
+	// ToolsPod is the name, app and container of the pod that has the ceph program.
 	ToolsPod = "rook-ceph-tools"
 )
 
@@ -21,9 +21,8 @@ const (
 //go:embed rook.yaml
 var RookYAML string
 
-// RookObjects returns one List of what Rook has where the hosts have those OSDs:
-// their Deployments, the tools pod on a node, and the CephCluster that lists
-// them.
+// RookObjects returns a List of Rook's objects for hosts with these OSDs: the OSDs' Deployments, the tools pod on a
+// node, and the CephCluster that lists the hosts.
 func RookObjects(hosts map[string][]int, toolsNode string) any {
 	items := []any{ToolsDeployment(toolsNode), cephCluster(hosts)}
 	for host, ids := range hosts {
@@ -37,7 +36,7 @@ func RookObjects(hosts map[string][]int, toolsNode string) any {
 func cephCluster(hosts map[string][]int) any {
 	var entries []any
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
-		// As kURL and people write them: with and without devices.
+		// kURL and persons write entries both with and without devices.
 		entry := map[string]any{"name": host}
 		if count := len(hosts[host]); count > 1 {
 			entry["devices"] = []any{map[string]any{"name": "sdb", "config": map[string]any{"osdsPerDevice": fmt.Sprint(count)}}}
@@ -50,19 +49,19 @@ func cephCluster(hosts map[string][]int) any {
 		"spec": map[string]any{
 			"dataDirHostPath": "/opt/replicated/rook",
 			"mon":             map[string]any{"count": 3},
-			"mgr":             map[string]any{"count": 2}, // as many as EKCO asks for: nothing is to be raised
+			"mgr":             map[string]any{"count": 2}, // as many as EKCO requests, so that it raises nothing
 			"storage":         map[string]any{"useAllNodes": false, "useAllDevices": true, "nodes": entries},
 		},
 	}
 }
 
-// OSDDeployment has the name and labels that Rook gives, and its node selector.
+// OSDDeployment returns a Deployment with the name, labels and node selector that Rook sets.
 func OSDDeployment(host string, id int) any {
 	labels := map[string]any{"app": "rook-ceph-osd", "ceph-osd-id": fmt.Sprint(id), "rook_cluster": "rook-ceph"}
 	return deploymentOn(fmt.Sprintf("rook-ceph-osd-%d", id), host, "osd", labels)
 }
 
-// ToolsDeployment is the tools pod's, on a node.
+// ToolsDeployment returns the Deployment of the tools pod, on a node.
 func ToolsDeployment(host string) any {
 	return deploymentOn(ToolsPod, host, ToolsPod, map[string]any{"app": ToolsPod})
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// RookManifests returns the folder of the manifests that a version of Rook ships, such as "1.4":
-// one of those for which there is a module in test/crds, whose folder is dir.
+// RookManifests returns the folder of the manifests that a version of Rook ships, such as "1.4". There must be a module
+// for that version in test/crds, whose folder is dir.
 func RookManifests(t testing.TB, dir, version string) string {
 	t.Helper()
 	module := moduleDir(t, filepath.Join(dir, "rook"+version), "github.com/rook/rook")
@@ -26,10 +26,9 @@ func RookManifests(t testing.TB, dir, version string) string {
 	return ""
 }
 
-// RookDefinitions returns one List of the definitions of custom resources of Rook's that EKCO
-// knows, from the files that a version ships. Definitions of apiextensions.k8s.io/v1beta1, which
-// no API server takes any more, become what that one made of them: nothing that is not defined is
-// taken away.
+// RookDefinitions returns a List of the definitions of Rook's custom resources that EKCO uses, from the files that a
+// version ships. It converts definitions of apiextensions.k8s.io/v1beta1, which no API server accepts any more, so that
+// undefined fields are preserved as before.
 func RookDefinitions(t testing.TB, manifests string) any {
 	t.Helper()
 	known := map[string]bool{}
@@ -52,10 +51,10 @@ func RookDefinitions(t testing.TB, manifests string) any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
 }
 
-// RookPlurals are the custom resources of Rook's that EKCO knows, as the API names them.
+// RookPlurals has the API names of Rook's custom resources that EKCO uses.
 var RookPlurals = []string{"cephclusters", "cephblockpools", "cephfilesystems", "cephobjectstores"}
 
-// Documents returns the objects in a file, none where it is missing.
+// Documents returns the objects in a file, or none if the file is missing.
 func Documents(t testing.TB, folder, name string) (objects []map[string]any) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, name))
@@ -75,7 +74,7 @@ func Documents(t testing.TB, folder, name string) (objects []map[string]any) {
 	return objects
 }
 
-// current makes a definition of v1beta1 one of v1.
+// current converts a definition from v1beta1 to v1.
 func current(old map[string]any) map[string]any {
 	spec := old["spec"].(map[string]any)
 	schema := map[string]any{"type": "object"}
@@ -83,7 +82,7 @@ func current(old map[string]any) map[string]any {
 		schema = validation["openAPIV3Schema"].(map[string]any)
 	}
 	schema = open(schema)
-	delete(schema, "nullable") // which the root may not be
+	delete(schema, "nullable") // the root may not have it
 	version := map[string]any{"name": spec["version"], "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": schema}}
 	if subresources, has := spec["subresources"]; has {
 		version["subresources"] = subresources
@@ -94,8 +93,8 @@ func current(old map[string]any) map[string]any {
 	}
 }
 
-// open gives a schema, and those in it, the types that v1 wants and v1beta1 did not, and keeps
-// what they do not define.
+// open adds to a schema and its nested schemas the types that v1 requires and v1beta1 did not, and preserves undefined
+// fields.
 func open(schema map[string]any) map[string]any {
 	if properties, has := schema["properties"].(map[string]any); has {
 		schema["type"] = "object"

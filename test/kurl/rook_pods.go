@@ -2,14 +2,14 @@ package kurl
 
 import "fmt"
 
-// The objects that have to do with what Rook gives its pods.
+// These objects belong to the settings that Rook gives its pods.
 const (
 	RookOperatorConfig = "rook-ceph-operator-config"
 	RookAgent          = "rook-ceph-agent"
 )
 
-// RookPods returns one List of what Rook's operator runs on a node, but for OSDs and MDS, and
-// its configuration: a monitor, a mgr, and the agent of a Rook 1.0 on every node.
+// RookPods returns a List of what Rook's operator runs on a node, except OSDs and MDS, and its configuration: a
+// monitor, a mgr, and the agent of Rook 1.0 on every node.
 func RookPods(host string) any {
 	daemon := func(app, id string) any {
 		return deploymentOn(app+"-"+id, host, app, map[string]any{"app": app, "ceph_daemon_id": id})
@@ -42,7 +42,7 @@ func agent() any {
 	}
 }
 
-// mdsApart is the term that keeps MDS from sharing what the topology key names.
+// mdsApart returns the affinity term that prevents that two MDS share a value of the topology key.
 func mdsApart(topologyKey string) map[string]any {
 	return map[string]any{
 		"topologyKey": topologyKey,
@@ -52,8 +52,8 @@ func mdsApart(topologyKey string) map[string]any {
 	}
 }
 
-// SingleNodeMDS is the spec of a filesystem's MDS as kURL patches it on a single node, and a
-// toleration that somebody has added.
+// SingleNodeMDS returns the spec of a filesystem's MDS as kURL patches it on a single node, with a toleration that a
+// person added.
 func SingleNodeMDS() map[string]any {
 	prefer := func(topologyKey string) any {
 		return map[string]any{"weight": 100, "podAffinityTerm": mdsApart(topologyKey)}
@@ -69,7 +69,7 @@ func SingleNodeMDS() map[string]any {
 	}
 }
 
-// SpreadMDS is the anti-affinity of MDS that may be lost only with two hosts.
+// SpreadMDS returns the anti-affinity of MDS that run on two hosts.
 func SpreadMDS() map[string]any {
 	return map[string]any{
 		"requiredDuringSchedulingIgnoredDuringExecution": []any{mdsApart("kubernetes.io/hostname")},
@@ -79,7 +79,7 @@ func SpreadMDS() map[string]any {
 	}
 }
 
-// MDSDeployment has the name, labels and strategy that Rook gives the Deployment of an MDS.
+// MDSDeployment returns a Deployment with the name, labels and strategy that Rook sets for an MDS.
 func MDSDeployment(filesystem, id string) map[string]any {
 	labels := map[string]any{"app": "rook-ceph-mds", "rook_file_system": filesystem, "ceph_daemon_id": filesystem + "-" + id}
 	deployment := deploymentOn(fmt.Sprintf("rook-ceph-mds-%s-%s", filesystem, id), "", "mds", labels).(map[string]any)

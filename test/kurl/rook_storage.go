@@ -5,16 +5,15 @@ import (
 	"testing"
 )
 
-// RookCRDs returns the file with Rook's own CRDs, of the version that test/crds pins. dir is
-// the folder of that module.
+// RookCRDs returns the file with Rook's CRDs, in the version that test/crds pins. dir is the folder of that module.
 func RookCRDs(t testing.TB, dir string) string {
 	t.Helper()
 	return filepath.Join(moduleDir(t, dir, "github.com/rook/rook"), "deploy", "examples", "crds.yaml")
 }
 
-// RookStorage returns one List of what kURL's Rook add-on makes on the first node of a cluster:
-// the operator's Deployment of that version, which runs nothing here, the tools pod on a node,
-// and the storage with one copy of everything.
+// RookStorage returns a List of what kURL's Rook add-on creates on the first node of a cluster: the operator's
+// Deployment of that version, which runs nothing here, the tools pod on a node, and storage with one copy of
+// everything.
 func RookStorage(version, toolsNode string) any {
 	one := func() any {
 		return map[string]any{"failureDomain": "host", "replicated": map[string]any{"size": 1, "requireSafeReplicaSize": false}}
@@ -48,7 +47,7 @@ func rookObject(kind, name string, spec any) any {
 	}
 }
 
-// RookOperator is the Deployment of Rook's operator of that version, which runs nothing.
+// RookOperator returns the Deployment of Rook's operator of that version. It runs nothing.
 func RookOperator(version string) any {
 	labels := map[string]any{"app": "rook-ceph-operator"}
 	return map[string]any{

@@ -15,8 +15,8 @@ type HAProxy struct {
 	Path    string
 }
 
-// Install returns the HAProxies, the oldest first. What is not there is unpacked. dir is
-// test/loadbalancer as seen from the working directory.
+// Install returns the HAProxies, oldest first. It unpacks missing ones. dir is the path of test/loadbalancer relative
+// to the working directory.
 func Install(ctx context.Context, dir string) ([]HAProxy, error) {
 	haproxies := []HAProxy{{Version: "2.6"}, {Version: "3.0"}}
 	script, err := filepath.Abs(filepath.Join(dir, "install.sh"))
@@ -35,7 +35,7 @@ func Install(ctx context.Context, dir string) ([]HAProxy, error) {
 	return haproxies, nil
 }
 
-// Check has HAProxy judge a configuration. A warning counts as an error.
+// Check lets HAProxy check a configuration. A warning counts as an error.
 func (h HAProxy) Check(ctx context.Context, config string) error {
 	check := exec.CommandContext(ctx, h.Path, "-c", "-dW", "-f", "/dev/stdin")
 	check.Stdin = strings.NewReader(config)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Client is mc: a judge that knows nothing of EKCO.
+// Client is mc, MinIO's client. It checks results independently of EKCO.
 type Client struct {
 	t       testing.TB
 	program string
@@ -18,7 +18,7 @@ type Client struct {
 	env     []string
 }
 
-// NewClient returns a client to which the stores are known by names.
+// NewClient returns a client that knows the stores by these names.
 func NewClient(t testing.TB, programs Programs, stores map[string]*Store) *Client {
 	t.Helper()
 	urls := map[string]string{}
@@ -43,8 +43,7 @@ func NewClientAt(t testing.TB, programs Programs, stores map[string]string) *Cli
 	return c
 }
 
-// Run runs a command and returns what it wrote to standard output. The test ends
-// when it fails.
+// Run runs a command and returns its standard output. The test ends if the command fails.
 func (c *Client) Run(args ...string) string {
 	c.t.Helper()
 	output, err := c.run(args...)
@@ -64,8 +63,8 @@ func (c *Client) run(args ...string) (string, error) {
 	return string(output), err
 }
 
-// Diff returns how the newest objects of two paths differ in name, size and
-// kind, and nothing when they do not.
+// Diff returns the differences between the newest objects of two paths in name, size and kind. It returns "" if there
+// are none.
 func (c *Client) Diff(one, other string) string {
 	c.t.Helper()
 	return c.Run("diff", one, other)

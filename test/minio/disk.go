@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// memory is a file system in memory. Tests use it if minFree bytes are free.
+// memory is the path of a file system in memory. Tests use it if at least minFree bytes are free.
 const (
 	memory  = "/dev/shm"
 	minFree = 2 << 30
 )
 
-// Dir returns a new directory for the data of servers, which goes with the test. For a test it is in memory
-// if there is space: a write there costs the servers a third less. For a benchmark it is on disk.
+// Dir returns a new directory for the data of servers, which is removed with the test. For a test it is in memory if
+// there is space, because a write there costs the servers a third less CPU time. For a benchmark it is on disk.
 func Dir(tb testing.TB) string {
 	tb.Helper()
 	var stat syscall.Statfs_t
@@ -36,13 +36,13 @@ func Dir(tb testing.TB) string {
 	return dir
 }
 
-// Disk is a disk of a size of its own, in memory. It ends with its test. Only root can have one.
+// Disk is a disk in memory with a fixed size. It ends with its test. It needs root.
 type Disk struct {
 	tb  testing.TB
 	dir string
 }
 
-// MountDisk mounts a disk of so many megabytes at a directory, which is made if there is none.
+// MountDisk mounts a disk of this size at a directory, and creates the directory if necessary.
 func MountDisk(tb testing.TB, dir string, megabytes int) *Disk {
 	tb.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -65,16 +65,16 @@ func (d *Disk) mount(flags uintptr, megabytes int) {
 	}
 }
 
-// Resize gives it another size.
+// Resize changes the size of the disk.
 func (d *Disk) Resize(megabytes int) {
 	d.tb.Helper()
 	d.mount(syscall.MS_REMOUNT, megabytes)
 }
 
-// filler is what [Disk.Fill] writes.
+// filler is the path of the file that [Disk.Fill] writes.
 func (d *Disk) filler() string { return filepath.Join(d.dir, "filler") }
 
-// Fill has somebody else use all that is free.
+// Fill fills the free space, like another program would.
 func (d *Disk) Fill() {
 	d.tb.Helper()
 	file, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -92,7 +92,7 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Empty takes away what [Disk.Fill] wrote.
+// Empty removes the file that [Disk.Fill] wrote.
 func (d *Disk) Empty() {
 	d.tb.Helper()
 	if err := os.Remove(d.filler()); err != nil {

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// Programs are the paths of what tests start.
+// Programs has the paths of the programs that tests start.
 type Programs struct{ Server, Client string }
 
-// Build builds the programs, unless they are cached. dir is test/minio as seen
-// from the working directory.
+// Build builds the programs, unless they are cached. dir is the path of test/minio relative to the working directory.
 func Build(ctx context.Context, dir string) (Programs, error) {
 	build := exec.CommandContext(ctx, filepath.Join(dir, "server", "build.sh"))
 	build.Stderr = os.Stderr

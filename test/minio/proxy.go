@@ -10,10 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/test/loopback"
 )
 
-// Proxy leads connections as kube-proxy does for a Service: a new one goes to the next of the
-// addresses behind it, and is refused if there is none. One that is established stays where it
-// is, whatever becomes of the addresses, until either side ends it: a process that is killed,
-// for example. What is not shown is a machine that goes away without a word.
+// Proxy forwards connections like kube-proxy for a Service. A new connection goes to the next backend address, or is
+// refused if there is none. An established connection stays where it is, even if the addresses change, until either
+// side ends it. The proxy cannot simulate a machine that disappears without ending its connections.
 type Proxy struct {
 	tb      testing.TB
 	address string
@@ -27,21 +26,20 @@ type Proxy struct {
 	all      sync.WaitGroup
 }
 
-// StartProxy starts a proxy with nothing behind it. It ends with the test.
+// StartProxy starts a proxy without backends. It ends with the test.
 func StartProxy(tb testing.TB) *Proxy {
 	tb.Helper()
 	p := &Proxy{tb: tb, conns: map[net.Conn]bool{}}
-	// An address and a port that no outgoing connection gets while nobody listens.
+	// Use an address and a port that no outgoing connection gets while the proxy does not listen.
 	p.address = loopback.Network() + "1:9080"
 	tb.Cleanup(p.end)
 	return p
 }
 
-// Address is where clients reach it, as HOST:PORT.
+// Address returns the proxy's address as HOST:PORT.
 func (p *Proxy) Address() string { return p.address }
 
-// Lead has new connections go to these addresses, as HOST:PORT, from now on. It is for
-// one goroutine.
+// Lead sets the backend addresses, as HOST:PORT, for new connections. Only one goroutine may call it.
 func (p *Proxy) Lead(addresses ...string) {
 	p.tb.Helper()
 	p.mu.Lock()
@@ -49,7 +47,7 @@ func (p *Proxy) Lead(addresses ...string) {
 	p.behind = addresses
 	switch open := p.listener != nil; {
 	case p.closed || open == (len(addresses) > 0):
-	case open: // who comes from now on is refused by the kernel
+	case open: // the kernel refuses new connections from now on
 		_ = p.listener.Close()
 		p.listener = nil
 	default:
@@ -63,7 +61,7 @@ func (p *Proxy) Lead(addresses ...string) {
 	}
 }
 
-// Established returns how many connections there are.
+// Established returns the number of open connections.
 func (p *Proxy) Established() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +78,7 @@ func (p *Proxy) accept(listener net.Listener) {
 	}
 }
 
-// pick returns where the next connection goes, "" for nowhere.
+// pick returns the backend for the next connection, or "" if there is none.
 func (p *Proxy) pick() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +115,7 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// keep reports false when the proxy has ended.
+// keep registers connections. It returns false if the proxy has ended.
 func (p *Proxy) keep(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,47 +17,46 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// answerLimit is how long a client waits for an answer: whether one comes must not depend on how busy
-// the machine is.
+// answerLimit is how long a client waits for an answer. It is long, so that a busy machine does not fail requests.
 const answerLimit = 2 * time.Minute
 
-// writers are how many connections a [Steady] has.
+// writers is the number of connections of a [Steady].
 const writers = 4
 
-// Steady is a client that writes, overwrites and deletes objects at a steady rate, over
-// connections that it keeps, and has books of its own of what it was told.
+// Steady is a client that writes, overwrites and deletes objects at a steady rate over permanent connections. It
+// records the answers itself.
 type Steady struct {
 	tb      testing.TB
 	bucket  string
 	rate    int
 	stop    context.CancelFunc
 	working sync.WaitGroup
-	// idle ends the connections that are kept.
+	// idle has functions that close the permanent connections.
 	idle []func()
 
 	mu    sync.Mutex
 	books map[string]*entry
 	did   Did
 	last  time.Time
-	// deleted is when it began to delete last.
+	// deleted is when the last deletion began.
 	deleted time.Time
 }
 
-// entry is what is known of an object. "" is that there is none.
+// entry has what is known about an object. The content "" means that the object does not exist.
 type entry struct {
-	// acknowledged is what the store said last that it is.
+	// acknowledged is the last content that the store confirmed.
 	acknowledged string
-	// doubtful are what it may be besides: no answer came.
+	// doubtful has other possible contents, from requests without an answer.
 	doubtful []string
-	// requests are all requests for it; Audit prints them.
+	// requests has all requests for the object; Audit prints them.
 	requests []string
 }
 
-// keys are how many objects each connection writes.
+// keys is the number of objects that each connection writes.
 const keys = 40
 
-// deletedKey is the key of an object that the first writer creates, deletes at once, and
-// leaves alone after that. Any other may be overwritten before the audit.
+// deletedKey is the key of an object that the first writer creates, deletes at once, and never writes again. Other
+// objects may be overwritten before the audit.
 const deletedKey = "deleted"
 
 func steadyKey(writer, i int) string { return fmt.Sprintf("writer %d/%d", writer, i) }
@@ -73,18 +72,18 @@ func SteadyKeys() []string {
 	return all
 }
 
-// Did is what a [Steady] did.
+// Did has the results of a [Steady].
 type Did struct {
 	// Acknowledged and Failed count its requests.
 	Acknowledged, Failed int
-	// Outage is the longest time without a request that was acknowledged.
+	// Outage is the longest time without a confirmed request.
 	Outage time.Duration
-	// Failure is what the last one that failed met.
+	// Failure is the error of the last failed request.
 	Failure string
 }
 
-// StartSteady starts a client of the store at the address, as HOST:PORT, with so many
-// requests a second, in a bucket that exists. It ends with the test, or when it is stopped.
+// StartSteady starts a client of the store at the address, as HOST:PORT. It makes rate requests a second in an existing
+// bucket. It ends with the test, or when it is stopped.
 func StartSteady(tb testing.TB, address, bucket string, rate int) *Steady {
 	tb.Helper()
 	return StartSteadyAs(tb, address, bucket, rate, AccessKey, SecretKey)
@@ -97,7 +96,7 @@ func StartSteadyAs(tb testing.TB, address, bucket string, rate int, access, secr
 	s := &Steady{tb: tb, bucket: bucket, rate: rate, stop: stop, books: map[string]*entry{}, last: time.Now()}
 	tb.Cleanup(func() { s.Stop() })
 	for id := range writers {
-		// What is not answered is doubtful, and is not asked for again.
+		// A request without an answer is doubtful, and is not repeated.
 		client, idle := dial(tb, address, access, secret, answerLimit, 1)
 		s.idle = append(s.idle, idle)
 		s.working.Go(func() { s.work(ctx, client, id) })
@@ -105,8 +104,8 @@ func StartSteadyAs(tb testing.TB, address, bucket string, rate int, access, secr
 	return s
 }
 
-// dial returns a client with a single connection that waits so long for each answer and tries
-// each request so often, and what ends the connection once nobody uses it.
+// dial returns a client with a single connection, which waits up to patience for each answer and tries each request up
+// to tries times. It also returns a function that closes the idle connection.
 func dial(tb testing.TB, address, access, secret string, patience time.Duration, tries int) (*minio.Client, func()) {
 	tb.Helper()
 	transport := &http.Transport{MaxConnsPerHost: 1, ResponseHeaderTimeout: patience}
@@ -119,7 +118,7 @@ func dial(tb testing.TB, address, access, secret string, patience time.Duration,
 	return client, transport.CloseIdleConnections
 }
 
-// work does one request after the other, each about an object that no other goroutine touches.
+// work makes one request after the other. No other goroutine uses the same objects.
 func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
 	random := rand.New(rand.NewPCG(uint64(id), 1))
 	tick := time.NewTicker(time.Second * writers / time.Duration(s.rate))
@@ -140,14 +139,13 @@ func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
 			content = fmt.Sprintf("%s in request %d %s", key, n, strings.Repeat("x", random.IntN(20000)))
 		}
 		sent := time.Now()
-		// It is not broken off in its middle: nobody would know what became of it.
+		// Do not interrupt a request, because its result would then be unknown.
 		err := s.request(context.WithoutCancel(ctx), client, key, content)
 		s.note(key, content, sent, err)
 	}
 }
 
-// mayDelete allows one deletion per second. On a busy machine EKCO could take many deletions for a loss of
-// data.
+// mayDelete allows one deletion per second. On a busy machine, EKCO could take many deletions for a loss of data.
 func (s *Steady) mayDelete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +164,7 @@ func (s *Steady) request(ctx context.Context, client *minio.Client, key, content
 	return err
 }
 
-// note writes down what was asked for, and whether it was acknowledged.
+// note records a request, and whether it was confirmed.
 func (s *Steady) note(key, content string, sent time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,14 +185,14 @@ func (s *Steady) note(key, content string, sent time.Time, err error) {
 	of.acknowledged, of.doubtful = content, nil
 }
 
-// Did returns what it did so far.
+// Did returns the results so far.
 func (s *Steady) Did() Did {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.did
 }
 
-// Stop ends it once its requests are answered, and returns what it did.
+// Stop stops the client after its requests are answered, and returns the results.
 func (s *Steady) Stop() Did {
 	s.stop()
 	s.working.Wait()
@@ -204,13 +202,12 @@ func (s *Steady) Stop() Did {
 	return s.Did()
 }
 
-// Audit says of each object that the store at the address has otherwise than the books say,
-// of a client that was stopped: a write that was acknowledged and is missing, an object that was
-// deleted and is back. It reads each object instead of looking for it in the list, from which MinIO
-// leaves objects out, without an error, if drives do not answer for a moment.
+// Audit returns the differences between the store at the address and the records of a stopped client, for example a
+// confirmed write that is missing or a deleted object that exists. It reads each object and does not use the list,
+// because MinIO omits objects from lists, without an error, if drives do not answer for a moment.
 func (s *Steady) Audit(address string) (wrong []string) {
 	s.tb.Helper()
-	const tries = 100 // a server that was started a moment ago refuses for up to half a minute
+	const tries = 100 // a server that has just started refuses for up to half a minute
 	client, idle := dial(s.tb, address, AccessKey, SecretKey, answerLimit, tries)
 	defer idle()
 	ctx := context.WithoutCancel(s.tb.Context())
@@ -250,7 +247,7 @@ func (s *Steady) read(ctx context.Context, client *minio.Client, key string) str
 	return string(content)
 }
 
-// brief is a content without what fills it up.
+// brief returns a content without its padding.
 func brief(content string) string {
 	if content == "" {
 		return "not there"

@@ -14,13 +14,13 @@ import (
 	"github.com/replicatedhq/ekco/test/loopback"
 )
 
-// The credentials of every store's root user.
+// These are the credentials of every store's root user.
 const (
 	AccessKey = "kurl"
 	SecretKey = "k7Gq2wXzP"
 )
 
-// limit is how long a store may take to be healthy. Usually it is some seconds.
+// limit is how long a store may take to be healthy. Normally it takes some seconds.
 const limit = 5 * time.Minute
 
 // Store is an object store of one or more servers that ends with its test.
@@ -31,20 +31,20 @@ type Store struct {
 	servers []*server
 }
 
-// server is one of the processes of a store. Its data outlives it.
+// server is one process of a store. Its data remains after the process ends.
 type server struct {
 	address, dir string
 	process      *child.Process
 }
 
-// Start starts a store of so many servers and returns when it is healthy. env are
-// more variables, as NAME=VALUE, in their environment.
+// Start starts a store with this number of servers, and waits until it is healthy. env has more environment variables
+// for the servers, as NAME=VALUE.
 func Start(t testing.TB, programs Programs, servers int, env ...string) *Store {
 	t.Helper()
 	return StartAt(t, programs, Addresses(servers), env...)
 }
 
-// Addresses are some for so many servers, as HOST:PORT.
+// Addresses returns addresses for this number of servers, as HOST:PORT.
 func Addresses(servers int) (addresses []string) {
 	network := loopback.Network()
 	for i := range servers {
@@ -73,23 +73,24 @@ func StartIn(t testing.TB, programs Programs, dir string, addresses []string, en
 	return s
 }
 
-// Run starts a server that does not run. It does not wait for it.
+// Run starts a server that does not run, without waiting for it.
 func (s *Store) Run(id int) {
 	s.t.Helper()
 	one := s.servers[id]
 	env := append([]string{
 		"MINIO_ROOT_USER=" + AccessKey, "MINIO_ROOT_PASSWORD=" + SecretKey,
 		"MINIO_UPDATE=off", "MINIO_BROWSER=off", "HOME=" + filepath.Dir(one.dir),
-		// Or the servers refuse directories of one disk as disks.
+		// Without this, the servers refuse directories of one disk as disks.
 		"MINIO_CI_CD=1",
-		// Or each waits for ever for who among them it is: all are on this machine.
+		// Without this, each server waits forever to find out which address is its own, because all are on this
+		// machine.
 		"_MINIO_SERVER_LOCAL=" + one.address,
 	}, s.env...)
 	args := append([]string{"server", "--quiet", "--address", one.address}, s.volumes()...)
 	one.process = child.StartWith(s.t, env, s.program, args...)
 }
 
-// volumes are what each server is told of all of them.
+// volumes returns the arguments that name the volumes of all servers.
 func (s *Store) volumes() []string {
 	if len(s.servers) == 1 {
 		return []string{s.servers[0].dir}
@@ -101,14 +102,14 @@ func (s *Store) volumes() []string {
 	return volumes
 }
 
-// Kill ends servers as a power cut would.
+// Kill kills servers, like a power failure.
 func (s *Store) Kill(ids ...int) {
 	for _, id := range ids {
 		s.servers[id].process.Kill()
 	}
 }
 
-// Stop ends servers as the deletion of their pods would.
+// Stop ends servers, like the deletion of their pods.
 func (s *Store) Stop(ids ...int) {
 	s.t.Helper()
 	for _, id := range ids {
@@ -119,13 +120,13 @@ func (s *Store) Stop(ids ...int) {
 // Running reports whether a server runs.
 func (s *Store) Running(id int) bool { return s.servers[id].process.Running() }
 
-// Address is where a server listens, as HOST:PORT.
+// Address returns the address on which a server listens, as HOST:PORT.
 func (s *Store) Address(id int) string { return s.servers[id].address }
 
-// Directory is where a server keeps its data.
+// Directory returns the data directory of a server.
 func (s *Store) Directory(id int) string { return s.servers[id].dir }
 
-// URL is the URL of the first server that runs.
+// URL returns the URL of the first running server.
 func (s *Store) URL() string {
 	s.t.Helper()
 	for id, one := range s.servers {
@@ -137,8 +138,7 @@ func (s *Store) URL() string {
 	return ""
 }
 
-// WaitHealthy returns when every server that runs says that the store can be
-// written to.
+// WaitHealthy waits until every running server reports that the store is writable.
 func (s *Store) WaitHealthy() {
 	s.t.Helper()
 	for id, one := range s.servers {
@@ -152,7 +152,7 @@ func (s *Store) WaitHealthy() {
 	}
 }
 
-// health is what a server says of the whole store.
+// health returns a server's report about the whole store.
 func (s *Store) health(one *server) string {
 	if !one.process.Running() {
 		s.t.Fatalf("%s ended: %s", one.process, one.process.Output.Tail(2000))

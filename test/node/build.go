@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Build installs and builds what each node is made of. source is EKCO's module, dir a directory for the results.
+// Build installs and builds all parts of a node. source is the folder of EKCO's module. dir receives the results.
 func Build(ctx context.Context, source, dir string) error {
 	install := exec.CommandContext(ctx, filepath.Join(source, "test/node/install.sh"))
 	install.Stderr = os.Stderr

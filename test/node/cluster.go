@@ -13,16 +13,16 @@ import (
 	"github.com/replicatedhq/ekco/test/plane"
 )
 
-// binaries are what nodes are made of; Build builds them.
+// binaries has the parts of nodes, which Build builds.
 var binaries struct {
 	controlplane, pause string
 }
 
-// Cluster is a real control plane with simulated nodes, which real ones join.
+// Cluster is a real control plane with simulated nodes, which real nodes can join.
 type Cluster struct {
 	*plane.Plane
 
-	// life is the test that it ends with.
+	// life is the test with which the cluster ends.
 	life      testing.TB
 	dir       string
 	address   string
@@ -30,7 +30,7 @@ type Cluster struct {
 	forwarder *forwarder
 }
 
-// StartCluster starts a control plane; args are those of "controlplane up".
+// StartCluster starts a control plane. args are arguments of "controlplane up".
 func StartCluster(tb testing.TB, args ...string) *Cluster {
 	tb.Helper()
 	p := plane.Start(tb, binaries.controlplane, args...)
@@ -41,8 +41,8 @@ func StartCluster(tb testing.TB, args ...string) *Cluster {
 	return &Cluster{Plane: p, life: tb, dir: p.Dir, address: strings.TrimPrefix(p.Config.Host, "https://"), authority: ca}
 }
 
-// register makes the Node object, so that it has its labels from the start, as those of a
-// node that kubeadm has joined.
+// register creates the Node object before the node starts, so that it has its labels from the beginning, as after
+// kubeadm join.
 func (c *Cluster) register(tb testing.TB, name string, labels map[string]string) {
 	tb.Helper()
 	all := map[string]string{"kubernetes.io/hostname": name}
@@ -55,8 +55,7 @@ func (c *Cluster) register(tb testing.TB, name string, labels map[string]string)
 	}
 }
 
-// serverForNodes returns the URL under which nodes reach the API server. The first node
-// must have its veth pair.
+// serverForNodes returns the URL at which nodes reach the API server. The first node must already have its veth pair.
 func (c *Cluster) serverForNodes(tb testing.TB) (server string) {
 	tb.Helper()
 	if c.forwarder == nil {
@@ -66,7 +65,7 @@ func (c *Cluster) serverForNodes(tb testing.TB) (server string) {
 	return fmt.Sprintf("https://%s:%d", gateway, c.forwarder.port())
 }
 
-// serve has the Service kubernetes lead to an address.
+// serve makes the Service kubernetes forward to an address.
 func (c *Cluster) serve(tb testing.TB, address string, port int32) {
 	tb.Helper()
 	slice := &discoveryv1.EndpointSlice{

@@ -11,15 +11,15 @@ import (
 	loadbalancertest "github.com/replicatedhq/ekco/test/loadbalancer"
 )
 
-// brokenHAProxy and refusingHAProxy are the names of images with which HAProxy does not work.
+// brokenHAProxy and refusingHAProxy are the names of images in which HAProxy does not work.
 const (
 	brokenHAProxy   = "ekco.test/haproxy:broken"
 	refusingHAProxy = "ekco.test/haproxy:refusing"
 )
 
-// buildHAProxy writes an image of a real HAProxy, under these names: as the one of Docker Hub, it runs
-// as a master with a worker, has its configuration in /usr/local/etc/haproxy, and /bin/kill. In [brokenHAProxy], the
-// check of a configuration passes, but HAProxy ends at once. In [refusingHAProxy], the check fails. source is EKCO's
+// buildHAProxy writes an image of a real HAProxy under these names. Like Docker Hub's image, it runs a master with a
+// worker, has its configuration in /usr/local/etc/haproxy, and has /bin/kill. In [brokenHAProxy], the check of a
+// configuration passes, but HAProxy ends at once. In [refusingHAProxy], the check fails. source is the folder of EKCO's
 // module.
 func buildHAProxy(ctx context.Context, source, path string, names ...string) error {
 	all, err := loadbalancertest.Install(ctx, filepath.Join(source, "test/loadbalancer"))
@@ -53,7 +53,7 @@ func buildHAProxy(ctx context.Context, source, path string, names ...string) err
 	return writeImage(path, command, names, content...)
 }
 
-// filesOf returns the files and links of a part of a tree.
+// filesOf returns the files and links in a part of a directory tree.
 func filesOf(tree, part string) (files []entry, err error) {
 	err = filepath.WalkDir(filepath.Join(tree, part), func(path string, at fs.DirEntry, err error) error {
 		if err != nil || at.IsDir() {

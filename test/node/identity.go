@@ -18,14 +18,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// authority is that of a control plane, with which it signs what a kubelet shows.
+// authority is the CA of a control plane. It signs the certificates of kubelets.
 type authority struct {
 	pem, keyPEM []byte
 	cert        *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// readAuthority reads the authority in the directory of a control plane.
+// readAuthority reads the CA from the directory of a control plane.
 func readAuthority(plane string) (*authority, error) {
 	certPEM, err := os.ReadFile(filepath.Join(plane, "pki", "ca.crt"))
 	if err != nil {
@@ -48,15 +48,15 @@ func readAuthority(plane string) (*authority, error) {
 	return &authority{pem: certPEM, keyPEM: keyPEM, cert: cert, key: key}, err
 }
 
-// pair is a certificate and its key, as PEM.
+// pair is a certificate and its key in PEM form.
 type pair struct{ cert, key []byte }
 
-// issue signs a certificate for a user, who also serves at the addresses.
+// issue signs a certificate for a user. The certificate is also valid for serving at the addresses.
 func (a *authority) issue(user string, groups []string, addresses ...net.IP) (pair, error) {
 	return a.issueFor(365*24*time.Hour, user, groups, addresses...)
 }
 
-// issueFor is issue for a validity that long.
+// issueFor is issue with a given validity.
 func (a *authority) issueFor(valid time.Duration, user string, groups []string, addresses ...net.IP) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -86,11 +86,11 @@ func (a *authority) issueFor(valid time.Duration, user string, groups []string, 
 	}, nil
 }
 
-// writeKubeconfig writes how that user reaches the API server.
+// writeKubeconfig writes a kubeconfig with which the user reaches the API server.
 func (a *authority) writeKubeconfig(path, server string, user pair) error {
 	const name = "node"
 	return clientcmd.WriteToFile(clientcmdapi.Config{
-		// The API server's certificate does not know the address by which nodes reach it.
+		// The API server's certificate does not include the address at which nodes reach it.
 		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: server, CertificateAuthorityData: a.pem, TLSServerName: "kubernetes"}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: user.cert, ClientKeyData: user.key}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},

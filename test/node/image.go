@@ -13,14 +13,14 @@ import (
 	"runtime"
 )
 
-// pauseImage is what holds the namespaces of each pod.
+// pauseImage is the image of the container that has the namespaces of a pod.
 const pauseImage = "ekco.test/pause:1"
 
-// imageOf is the name of the image of a package below test/node.
+// imageOf returns the name of the image of a package below test/node.
 func imageOf(name string) string { return "ekco.test/" + name + ":1" }
 
-// buildImage compiles a package below test/node and writes an image of it: of that name, with the
-// program alone, in the file at. source is EKCO's module.
+// buildImage compiles a package below test/node, and writes an image with this name that has only the program, at the
+// path at. source is the folder of EKCO's module.
 func buildImage(ctx context.Context, source, name, at, path string) error {
 	program, err := compile(ctx, source, name, path)
 	if err != nil {
@@ -29,10 +29,10 @@ func buildImage(ctx context.Context, source, name, at, path string) error {
 	return writeImage(path, []string{"/" + at}, []string{imageOf(name)}, entry{name: at, mode: 0o755, content: program})
 }
 
-// compile compiles a package below test/node, with a file beside path meanwhile.
+// compile compiles a package below test/node. It needs a temporary file next to path.
 func compile(ctx context.Context, source, name, path string) ([]byte, error) {
 	program := path + ".program"
-	// Unlike go build, go run caches what it links.
+	// go run caches linked programs; go build does not.
 	build := exec.CommandContext(ctx, "go", "run", "-trimpath", "-exec", "cp", "./test/node/"+name, program)
 	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -42,7 +42,7 @@ func compile(ctx context.Context, source, name, path string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// writeImage writes an image of these names with one layer, as "docker save" does.
+// writeImage writes an image with these names and one layer, in the format of "docker save".
 func writeImage(path string, entrypoint, names []string, content ...entry) error {
 	layer, err := archived(content...)
 	if err != nil {
@@ -68,7 +68,7 @@ func writeImage(path string, entrypoint, names []string, content ...entry) error
 	return os.WriteFile(path, image, 0o600)
 }
 
-// entry is a file, or a link to another.
+// entry is a file, or a link to another file.
 type entry struct {
 	name    string
 	mode    int64
@@ -95,7 +95,7 @@ func archived(entries ...entry) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// buildEKCO builds EKCO's image for this machine and returns its archive.
+// buildEKCO builds EKCO's image for this machine, and returns the path of its archive.
 func buildEKCO(ctx context.Context, source, dir, version string) (string, error) {
 	build := exec.CommandContext(ctx, filepath.Join(source, "deploy/image/build.sh"), dir)
 	build.Env = append(os.Environ(), "VERSION="+version, "ARCHITECTURES="+runtime.GOARCH)

@@ -18,7 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// kubernetesVersion is that of the embedded programs.
+// kubernetesVersion is the version of the embedded programs.
 const kubernetesVersion = "v1.36.3"
 
 const kubeadmSettings = `apiVersion: kubeadm.k8s.io/v1beta4
@@ -34,7 +34,7 @@ encryptionAlgorithm: ECDSA-P256
 etcd: {local: {imageTag: "1", dataDir: /var/lib/etcd}}
 `
 
-// wrongImageName is that of an image in which each component is a program that does not know what it is asked for.
+// wrongImageName is the name of an image in which each component is a program that fails.
 const wrongImageName = "ekco.test/wrong:1"
 
 func writeWrongImage(path string) error {
@@ -49,8 +49,7 @@ func writeWrongImage(path string) error {
 	return writeImage(path, nil, []string{wrongImageName}, files...)
 }
 
-// writeControlPlaneImage writes one image with all programs of a control plane, by the names that
-// kubeadm has for theirs.
+// writeControlPlaneImage writes one image with all programs of a control plane, under kubeadm's names for them.
 func writeControlPlaneImage(path string) error {
 	program, err := os.ReadFile(binaries.controlplane)
 	if err != nil {
@@ -65,12 +64,12 @@ func writeControlPlaneImage(path string) error {
 	return writeImage(path, []string{"/" + files[0].name}, names, files...)
 }
 
-// staticPods are the static pods that kubeadm makes.
+// staticPods lists the static pods that kubeadm creates.
 var staticPods = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// Init has kubeadm make the node a primary: it gets certificates, kubeconfigs and static pods
-// as any other, with an API server and an etcd of its own. Its kubelet stays with the cluster's.
-// The certificates were made almost a year ago, and are valid for that time still.
+// Init makes the node a primary with kubeadm: it gets certificates, kubeconfigs and static pods like any other, with
+// its own API server and etcd. Its kubelet stays connected to the test's cluster. The certificates look almost a year
+// old, and remain valid for the time left.
 func (n *Node) Init(tb testing.TB, left time.Duration) {
 	tb.Helper()
 	for _, old := range []string{"admin.conf", "pki/apiserver-kubelet-client.crt", "pki/apiserver-kubelet-client.key"} {
@@ -109,23 +108,23 @@ func (n *Node) kubeadm(tb testing.TB, phase, what string) {
 	}
 }
 
-// ownKubectl asks the node's own API server. Nobody has given the administrator any rights there.
+// ownKubectl runs kubectl against the node's own API server, in which the administrator has no permissions.
 func (n *Node) ownKubectl(args ...string) (string, error) {
 	all := append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/super-admin.conf", "--request-timeout", "1m"}, args...)
 	output, err := n.command("/node/controlplane", all...).CombinedOutput()
 	return string(output), err
 }
 
-// leaves are the certificates that kubeadm makes, with who signs them.
+// leaves maps the certificates that kubeadm creates to the CAs that sign them.
 var leaves = map[string]string{
 	"apiserver": "ca", "apiserver-kubelet-client": "ca", "apiserver-etcd-client": "etcd/ca", "front-proxy-client": "front-proxy-ca",
 	"etcd/server": "etcd/ca", "etcd/peer": "etcd/ca", "etcd/healthcheck-client": "etcd/ca",
 }
 
-// kubeconfigs are the kubeconfigs with certificates that kubeadm renews.
+// kubeconfigs lists the kubeconfigs with certificates that kubeadm renews.
 var kubeconfigs = []string{"admin.conf", "super-admin.conf", "controller-manager.conf", "scheduler.conf"}
 
-// renewable are the files, in /etc/kubernetes, that are renewed.
+// renewable lists the files in /etc/kubernetes that are renewed.
 func renewable() (all []string) {
 	for leaf := range leaves {
 		all = append(all, "pki/"+leaf+".crt")
@@ -133,7 +132,7 @@ func renewable() (all []string) {
 	return append(all, kubeconfigs...)
 }
 
-// age has certificates expire after that time, as if they were made a year before that.
+// age makes certificates expire after the time left, as if they were created a year before that.
 func (n *Node) age(tb testing.TB, left time.Duration, names ...string) {
 	tb.Helper()
 	dir, until := n.Disk("etc/kubernetes"), time.Now().Add(left)
@@ -163,7 +162,7 @@ func (n *Node) age(tb testing.TB, left time.Duration, names ...string) {
 	}
 }
 
-// aged returns a certificate that is valid until then, and else as the other.
+// aged returns a copy of a certificate that is valid until the given time.
 func aged(tb testing.TB, content []byte, ca string, until time.Time) []byte {
 	tb.Helper()
 	parsed := func(content []byte) *x509.Certificate {

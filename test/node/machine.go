@@ -16,18 +16,17 @@ import (
 //go:embed machine.sh
 var machineScript []byte
 
-// machine is what a node runs on: namespaces with a root directory and a network of their
-// own. Its processes end with the first of them.
+// machine is the simulated machine of a node: namespaces with their own root directory and network. Its processes end
+// with the first one.
 type machine struct {
-	// life is the test that it ends with.
+	// life is the test with which the machine ends.
 	life    testing.TB
 	unshare *child.Process
-	// first is the process that the others end with.
+	// first is the process with which all others end.
 	first int
 }
 
-// startMachine starts the machine of a node whose directory is there. It ends with the test
-// life.
+// startMachine starts the machine of a node whose directory exists. The machine ends with the test life.
 func startMachine(life, tb testing.TB, dir, name, controlplane string) *machine {
 	tb.Helper()
 	script := filepath.Join(dir, "settings", "machine.sh")
@@ -52,7 +51,7 @@ func startMachine(life, tb testing.TB, dir, name, controlplane string) *machine 
 	return m
 }
 
-// off takes the power from the machine.
+// off powers the machine off.
 func (m *machine) off(tb testing.TB) {
 	tb.Helper()
 	m.unshare.Kill()
@@ -62,9 +61,9 @@ func (m *machine) off(tb testing.TB) {
 	})
 }
 
-// program is one that runs on the machine until it is killed or the machine is off.
+// program is a program on the machine. It runs until it is killed or the machine is off.
 type program struct {
-	*child.Process // that waits for it
+	*child.Process // the local process that waits for the program
 	pid            int
 }
 
@@ -75,18 +74,18 @@ func (m *machine) start(tb testing.TB, name string, args ...string) *program {
 	return &program{p, onlyChild(tb, p.PID())}
 }
 
-// within are the arguments by which nsenter runs a command on the machine.
+// within returns the arguments with which nsenter runs a command on the machine.
 func (m *machine) within(command []string) []string {
 	return append([]string{"--target", strconv.Itoa(m.first), "--mount", "--net", "--pid", "--uts", "--ipc", "--"}, command...)
 }
 
-// Kill ends the program as a crash does, and returns when its ports are free.
+// Kill kills the program, like a crash, and waits until its ports are free.
 func (p *program) Kill() {
-	_ = syscall.Kill(p.pid, syscall.SIGKILL) // it fails when it has ended
+	_ = syscall.Kill(p.pid, syscall.SIGKILL) // it fails if the program has ended
 	p.Wait(await.HangTimeout)
 }
 
-// onlyChild returns the process that another one has started.
+// onlyChild returns the only process that the parent has started.
 func onlyChild(tb testing.TB, parent int) (pid int) {
 	tb.Helper()
 	id := strconv.Itoa(parent)
@@ -101,7 +100,7 @@ func onlyChild(tb testing.TB, parent int) (pid int) {
 	return pid
 }
 
-// removeGroups removes the control groups below one that nothing runs in any more.
+// removeGroups removes a control group and those below it, after their processes have ended.
 func removeGroups(tb testing.TB, name string) {
 	tb.Helper()
 	tops, err := filepath.Glob("/sys/fs/cgroup/*/" + name)

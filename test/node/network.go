@@ -13,27 +13,27 @@ import (
 	"testing"
 )
 
-// gateway is the address of this machine for all nodes: each is connected by a veth pair.
+// gateway is this machine's address for all nodes, each of which is connected by a veth pair.
 const gateway = "172.30.0.1"
 
-// network is a node's own.
+// network is the network of one node.
 type network struct {
-	// number tells the nodes on this machine apart.
+	// number identifies the node on this machine.
 	number int
 }
 
 func (n network) device() string { return fmt.Sprintf("ekcotest%d", n.number) }
 
-// address is the node's.
+// address returns the node's address.
 func (n network) address() string { return fmt.Sprintf("172.30.0.%d", n.number+1) }
 
 func (n network) ip() net.IP { return net.ParseIP(n.address()) }
 
-// pods are the addresses of the node's pods.
+// pods returns the range of the addresses of the node's pods.
 func (n network) pods() string { return fmt.Sprintf("10.245.%d.0/24", n.number) }
 
-// routeNodes forwards packets between nodes. Packets to a node without power go to a veth device that nobody reads:
-// they are lost, as in reality, and not counted as packets to another machine.
+// routeNodes forwards packets between nodes. Packets to a node without power go to a veth device that no process reads.
+// So they are lost, as in reality, and do not count as packets to another machine.
 var routeNodes = sync.OnceValue(func() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return err
@@ -49,8 +49,8 @@ var routeNodes = sync.OnceValue(func() error {
 	return nil
 })
 
-// connect makes a veth pair between this machine and the network namespace of a node's
-// first process. It is gone when that process ends.
+// connect creates a veth pair between this machine and the network namespace of a node's first process. The pair
+// disappears when that process ends.
 func (n network) connect(tb testing.TB, m *machine) {
 	tb.Helper()
 	if err := routeNodes(); err != nil {
@@ -72,14 +72,14 @@ func (n network) connect(tb testing.TB, m *machine) {
 	}
 }
 
-// numbers are those that this process has given to nodes. Tests that run side by side look before either has
-// its veth pair.
+// numbers has the numbers that this process has assigned to nodes, because parallel tests may search for a number
+// before either has its veth pair.
 var numbers struct {
 	sync.Mutex
 	given map[int]bool
 }
 
-// freeNumber returns a number that no node on this machine has, nor had one of this process.
+// freeNumber returns a number that no node on this machine has, and that this process has not assigned before.
 func freeNumber(tb testing.TB) int {
 	tb.Helper()
 	numbers.Lock()
@@ -123,7 +123,7 @@ type forwarder struct {
 	all      sync.WaitGroup
 }
 
-// startForwarder listens at the gateway until the test ends. The first node has its veth pair.
+// startForwarder listens on the gateway until the test ends. The first node must already have its veth pair.
 func startForwarder(tb testing.TB, target string) *forwarder {
 	tb.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", gateway+":0")
@@ -148,7 +148,7 @@ func (f *forwarder) accept() {
 	}
 }
 
-// pass carries bytes both ways until either end is closed.
+// pass copies bytes in both directions until either end is closed.
 func (f *forwarder) pass(from net.Conn) {
 	defer from.Close()
 	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", f.target)
@@ -163,7 +163,7 @@ func (f *forwarder) pass(from net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
 		both.Go(func() {
-			_, _ = io.Copy(way[1], way[0]) // it ends when either is closed
+			_, _ = io.Copy(way[1], way[0]) // it ends when either end is closed
 			_ = way[0].Close()
 			_ = way[1].Close()
 		})

@@ -17,27 +17,27 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// Node is a real node of a cluster. Its methods are for a test's own goroutine.
+// Node is a real node of a cluster. Only the test's goroutine may call its methods.
 type Node struct {
-	// Name is that of the Node object.
+	// Name is the name of the Node object.
 	Name string
 
-	// life is the test that it ends with.
+	// life is the test with which the node ends.
 	life    testing.TB
 	cluster *Cluster
-	// dir has the node's disk, and what it is told.
+	// dir has the node's disk and its settings.
 	dir     string
 	network network
 	group   string
 
 	machine                    *machine
 	containerd, kubelet, proxy *program
-	// kubeletStarted is when the current kubelet started.
+	// kubeletStarted is when the present kubelet started.
 	kubeletStarted time.Time
 }
 
-// Start makes a node with an empty disk but for images, of which archives are given, and what
-// kubeadm leaves on a primary. It runs until the cluster's test ends.
+// Start creates a node. Its disk has only images, from the given archives, and the files that kubeadm leaves on a
+// primary. The node runs until the cluster's test ends.
 func (c *Cluster) Start(tb testing.TB, name string, labels map[string]string, images ...string) *Node {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "ekco-node-")
@@ -62,7 +62,7 @@ func (c *Cluster) Start(tb testing.TB, name string, labels map[string]string, im
 	return n
 }
 
-// boot turns the node on, with what its disk has.
+// boot turns the node on with its present disk.
 func (n *Node) boot(tb testing.TB) {
 	tb.Helper()
 	n.machine = startMachine(n.life, tb, n.dir, n.Name, binaries.controlplane)
@@ -86,7 +86,7 @@ func (n *Node) startKubelet(tb testing.TB) {
 		"--kubeconfig", "/etc/kubernetes/kubelet.conf", "--hostname-override", n.Name, "--node-ip", n.network.address())
 }
 
-// Import gives the node an image from its archive.
+// Import imports an image from its archive.
 func (n *Node) Import(tb testing.TB, archive string) {
 	tb.Helper()
 	file, err := os.Open(archive)
@@ -101,8 +101,8 @@ func (n *Node) Import(tb testing.TB, archive string) {
 	}
 }
 
-// WaitReady waits until the running kubelet has reported Ready. Before that it may not know its static pods; if a
-// manifest changes then, replacing the pod takes minutes.
+// WaitReady waits until the running kubelet has reported Ready. Before that it may not know its static pods, and if a
+// manifest changes then, it takes minutes to replace the pod.
 func (n *Node) WaitReady(tb testing.TB) {
 	tb.Helper()
 	await.Until(tb, await.HangTimeout, n.Name+" is ready", func() (bool, string) {
@@ -122,7 +122,7 @@ func (n *Node) WaitReady(tb testing.TB) {
 	})
 }
 
-// lostTaint returns a taint that a node keeps for a moment after it is ready again, or "".
+// lostTaint returns a taint that a node keeps for a short time after it is ready again, or "".
 func lostTaint(node *corev1.Node) string {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
@@ -142,10 +142,10 @@ func readySince(node *corev1.Node, since time.Time) (holds bool, seen string) {
 	return false, "its kubelet has not said"
 }
 
-// Disk is where a path of the node's disk is on this machine.
+// Disk returns the path on this machine of a path on the node's disk.
 func (n *Node) Disk(path string) string { return filepath.Join(n.dir, "disk", path) }
 
-// remove ends the node and removes what it had.
+// remove ends the node and removes its files.
 func (n *Node) remove() {
 	if n.machine != nil {
 		n.machine.off(n.life)
@@ -162,12 +162,12 @@ func (n *Node) remove() {
 	}
 }
 
-// groups are the control groups that the node may have left: its kubelet's, and those of the
-// containers that it had at its end, which containerd puts beside that.
+// groups returns the control groups that the node may have left: its kubelet's, and those of its last containers, which
+// containerd puts next to it.
 func (n *Node) groups() []string {
 	groups := []string{n.group}
 	for _, kind := range []string{"containers", "sandboxes"} {
-		dirs, _ := filepath.Glob(n.Disk("var/lib/containerd/io.containerd.grpc.v1.cri/" + kind + "/*")) // the pattern is good
+		dirs, _ := filepath.Glob(n.Disk("var/lib/containerd/io.containerd.grpc.v1.cri/" + kind + "/*")) // the pattern is valid
 		for _, dir := range dirs {
 			groups = append(groups, filepath.Join("k8s.io", filepath.Base(dir)))
 		}
@@ -175,7 +175,7 @@ func (n *Node) groups() []string {
 	return groups
 }
 
-// command is one that runs on the node. It ends with its input and output or with the node.
+// command returns a command on the node. The command ends with its input and output, or with the node.
 func (n *Node) command(name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(context.Background(), "nsenter", n.machine.within(append([]string{name}, args...))...)
 }

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// What a node is told, in files that it has in /node. Where a setting is not Kubernetes' default,
-// it is for speed, or since this machine may lack what a server has: one root control group
-// that is the node's own, and the right to lower what the kernel kills first.
+// These are the settings of a node, in files in its directory /node. A setting differs from Kubernetes' default for
+// speed, or because this machine may lack properties of a server: a root control group for the node alone, and the
+// permission to lower an oom_score_adj.
 
 const containerdSettings = `version = 2
 disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
@@ -76,7 +76,7 @@ const kubectl = `#!/bin/sh
 exec /node/controlplane kubectl "$@"
 `
 
-// writeSettings writes them for a node whose control groups are below group.
+// writeSettings writes the settings of a node whose control groups are below group.
 func writeSettings(dir, name, group string, n network) error {
 	for file, content := range map[string]string{
 		"containerd.toml": containerdSettings,
@@ -92,8 +92,8 @@ func writeSettings(dir, name, group string, n network) error {
 	return nil
 }
 
-// writeIdentities writes what a node shows to others, and what a primary has of the
-// authority and of the administrator's rights.
+// writeIdentities writes the node's certificates, and what a primary has of the CA and of the administrator's
+// credentials.
 func writeIdentities(dir, name string, ca *authority, n network, server string) error {
 	kubelet, err := ca.issue("system:node:"+name, []string{"system:nodes"}, n.ip())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package plane starts the real control plane of test/controlplane with simulated
-// nodes. It ends with its test.
+// Package plane starts the real control plane of test/controlplane with simulated nodes. The control plane ends with
+// its test.
 package plane
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
-// startTimeout keeps a test from hanging: a start takes 3 to 4 s on a quiet machine.
+// startTimeout limits a start, so that a test cannot hang. A start takes 3 to 4 s on a quiet machine.
 const startTimeout = 15 * time.Minute
 
 // Plane is a running control plane.
 type Plane struct {
 	// Program is the binary, which also contains kubectl.
 	Program string
-	// Dir holds what the README of test/controlplane lists.
+	// Dir is the directory with the files that the README of test/controlplane lists.
 	Dir string
-	// Config and Client are the administrator's.
+	// Config and Client have the administrator's credentials.
 	Config *rest.Config
 	Client *kubernetes.Clientset
 }
 
 var kubeconfigLine = regexp.MustCompile(`(?m)^KUBECONFIG=.+$`)
 
-// Start starts a control plane; args are those of "controlplane up".
+// Start starts a control plane. args are arguments of "controlplane up".
 func Start(tb testing.TB, program string, args ...string) *Plane {
 	tb.Helper()
 	p := &Plane{Program: program, Dir: tb.TempDir()}
@@ -64,22 +64,21 @@ func Start(tb testing.TB, program string, args ...string) *Plane {
 	return p
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (p *Plane) Kubeconfig() string { return filepath.Join(p.Dir, "kubeconfig") }
 
 // Command returns a command of the program, such as "node lose".
 func (p *Plane) Command(args ...string) *exec.Cmd {
-	// Not the test's context: cleanups need commands, too.
+	// Do not use the test's context, because cleanups need commands, too.
 	return exec.CommandContext(context.Background(), p.Program, args...)
 }
 
-// KubectlCommand returns a command of kubectl as the administrator.
+// KubectlCommand returns a kubectl command with the administrator's credentials.
 func (p *Plane) KubectlCommand(args ...string) *exec.Cmd {
 	return p.Command(append([]string{"kubectl", "--kubeconfig", p.Kubeconfig()}, args...)...)
 }
 
-// Kubectl runs kubectl as the administrator and returns what it printed. The test
-// ends if kubectl fails.
+// Kubectl runs kubectl with the administrator's credentials and returns its output. The test ends if kubectl fails.
 func (p *Plane) Kubectl(tb testing.TB, args ...string) string {
 	tb.Helper()
 	output, err := p.KubectlCommand(args...).CombinedOutput()

@@ -14,15 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaceVariable holds the network namespace that a test binary has made for
-// itself. It is compared with the real one, so that an inherited value does not
-// turn the isolation off.
+// namespaceVariable has the network namespace that a test binary has created for itself. It is compared with the real
+// namespace, so that an inherited value does not disable the isolation.
 const namespaceVariable = "EKCO_TEST_NAMESPACE"
 
-// Simulated nodes get addresses outside of 127.0.0.0/8, as real ones have: EKCO treats
-// loopback addresses differently. In the namespace of the tests they belong to loopback
-// nevertheless, so that connections to them are refused. The control plane reads the
-// variable (test/controlplane).
+// Simulated nodes get addresses outside 127.0.0.0/8, like real nodes, because EKCO treats loopback addresses
+// differently. In the namespace of the tests these addresses belong to loopback, so that connections to them are
+// refused. The control plane reads the variable (test/controlplane).
 const (
 	nodeNetworkVariable = "EKCO_TEST_NODE_NETWORK"
 	nodeNetwork         = "10.128.0.0/16"
@@ -41,8 +39,7 @@ func currentNamespace() (string, error) {
 	return namespace, nil
 }
 
-// isolate starts this program again, as the same process in a new network
-// namespace. It returns only if that fails.
+// isolate executes this program again, as the same process in a new network namespace. It returns only if that fails.
 func isolate(ctx context.Context) error {
 	// Unshare moves only this thread; exec ends the others.
 	runtime.LockOSThread()
@@ -65,7 +62,7 @@ func isolate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Setenv, unlike append, leaves no older value that a program might read.
+	// Setenv replaces an older value, which append would keep and a program might read.
 	for name, value := range map[string]string{namespaceVariable: namespace, nodeNetworkVariable: nodeNetwork} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
@@ -75,7 +72,7 @@ func isolate(ctx context.Context) error {
 	return fmt.Errorf("start %s again in the network namespace of the tests: %w", self, err)
 }
 
-// checkNothingLeft fails if the kernel dropped packets for other machines.
+// checkNothingLeft returns an error if the kernel dropped packets for other machines.
 func checkNothingLeft() error {
 	for _, counter := range []struct {
 		file string

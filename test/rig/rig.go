@@ -15,14 +15,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Options say how a test binary runs. All of them are optional.
+// Options configures how a test binary runs. All fields are optional.
 type Options struct {
-	// Fetch are commands with arguments, relative to the test's directory, that
-	// install or build what the tests need. They run before Prepare, in the
-	// machine's network, and should end quickly if everything is there.
+	// Fetch has commands with arguments, relative to the test's directory, that install or build what the tests need.
+	// They run before Prepare, with the machine's network, and should end quickly if nothing is missing.
 	Fetch []string
-	// Prepare makes what the tests share. It runs in the namespace. dir is removed
-	// after the tests.
+	// Prepare creates what the tests share. It runs in the namespace. dir is removed after the tests.
 	Prepare func(ctx context.Context, dir string) error
 	// Parallel is how many parallel tests run at the same time, unless -parallel is
 	// given. 0 means the number of processors. It may be more if tests mostly wait.
@@ -34,9 +32,8 @@ type Options struct {
 	SkipGoroutineCheck bool
 }
 
-// Main runs the tests and exits. Call it last in TestMain. It needs root. It also fails
-// if all tests passed but a process tried to reach an address outside of the namespace,
-// or goroutines are left.
+// Main runs the tests and exits. Call it last in TestMain. It needs root. Even if all tests pass, it fails if a process
+// tried to reach an address outside the namespace, or if goroutines are left.
 func Main(m *testing.M, options Options) {
 	code, err := run(m, options)
 	if err != nil {
@@ -85,8 +82,7 @@ func run(m *testing.M, options Options) (code int, err error) {
 	return 0, err
 }
 
-// Run runs a command, given as words separated by spaces, and returns what it wrote
-// to its standard output, without the newline at the end.
+// Run runs a command, given as words separated by spaces, and returns its standard output without the last newline.
 func Run(ctx context.Context, command string) (string, error) {
 	words := strings.Fields(command)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -98,12 +94,12 @@ func Run(ctx context.Context, command string) (string, error) {
 	return strings.TrimSpace(string(output)), nil
 }
 
-// EKCOModules is for [Options.Fetch]: it downloads the modules of EKCO.
+// EKCOModules is a command for [Options.Fetch] that downloads the modules of EKCO.
 const EKCOModules = "go list -deps ../../cmd/ekco"
 
-// BuildEKCO builds EKCO at path, for hosts and images without a C library. root is EKCO's module.
+// BuildEKCO builds EKCO at path, for hosts and images without a C library. root is the folder of EKCO's module.
 func BuildEKCO(ctx context.Context, root, path string) error {
-	// Unlike go build, go run caches what it links.
+	// go run caches linked programs; go build does not.
 	build := exec.CommandContext(ctx, "go", "run", "-exec", "cp", filepath.Join(root, "cmd/ekco"), path)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -112,7 +108,7 @@ func BuildEKCO(ctx context.Context, root, path string) error {
 	return nil
 }
 
-// setParallel sets -parallel unless the command line does. 0 changes nothing.
+// setParallel sets -parallel unless the command line sets it. 0 changes nothing.
 func setParallel(tests int) error {
 	flag.Parse()
 	given := tests == 0

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// asked is what the cluster asks for now.
+// asked is the present content of the custom resources.
 type asked struct {
 	nodes   []corev1.Node
 	cluster *cephCluster
@@ -18,7 +18,7 @@ type asked struct {
 	stores  []objectStore
 }
 
-// The parts of Rook's custom resources that are carried into Ceph.
+// These are the parts of Rook's custom resources that the operator carries out in Ceph.
 type (
 	meta struct {
 		Name              string `json:"name"`
@@ -65,7 +65,7 @@ type (
 	}
 )
 
-// read reads what was seen last.
+// read reads the latest custom resources.
 func (o *operator) read() (asked asked, err error) {
 	var clusters []cephCluster
 	for i, into := range []func([]any) error{
@@ -99,7 +99,7 @@ func decode[T any](all []any) ([]T, error) {
 	return decoded, nil
 }
 
-// hosts are the ready nodes that may store data, in order.
+// hosts returns the ready nodes that may store data, sorted.
 func (a asked) hosts() []string {
 	var hosts []string
 	storage := a.cluster.Spec.Storage
@@ -113,7 +113,7 @@ func (a asked) hosts() []string {
 	return hosts
 }
 
-// pools are those of Ceph with the size that each shall have, under the names that Rook gives.
+// pools returns the requested size of each Ceph pool, under the names that Rook uses.
 func (a asked) pools() map[string]int {
 	pools := map[string]int{}
 	for _, block := range a.blocks {

@@ -13,11 +13,11 @@ import (
 	"github.com/replicatedhq/ekco/test/kurl"
 )
 
-// daemons are the names of a filesystem's MDS: one serves, and one stands by.
+// daemons has the names of a filesystem's MDS: one serves, and one is a standby.
 var daemons = []string{"a", "b"}
 
-// placeMDS makes the Deployments of the MDS of each filesystem that says how they are placed, and
-// has their pods placed like that.
+// placeMDS creates the Deployments of the MDS of each filesystem that has a placement, and places their pods
+// accordingly.
 func (o *operator) placeMDS(ctx context.Context, asked asked) error {
 	var failures []error
 	for _, fs := range asked.shared {
@@ -32,7 +32,7 @@ func (o *operator) placeMDS(ctx context.Context, asked asked) error {
 	return errors.Join(failures...)
 }
 
-// placeOne makes a Deployment, or changes the affinity of its pods and nothing else.
+// placeOne creates a Deployment, or changes only the affinity of its pods.
 func (o *operator) placeOne(ctx context.Context, manifest, apart map[string]any) error {
 	text, err := json.Marshal(manifest)
 	if err != nil {

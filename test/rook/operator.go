@@ -21,23 +21,23 @@ import (
 	"github.com/replicatedhq/ekco/test/kurl"
 )
 
-// Ceph is what is carried into. Any goroutine calls it; see the Cluster of test/ceph.
+// Ceph is the cluster to change. Any goroutine may call it; see the Cluster of test/ceph.
 type Ceph interface {
 	// Try runs a ceph command.
 	Try(args ...string) (string, error)
-	// AddHost makes the OSDs of a host that has disks and none yet.
+	// AddHost creates the OSDs of a host that has disks but no OSDs.
 	AddHost(host string) ([]int, error)
 	AddMon(name string) error
 	AddMgr(name string) error
 }
 
-// deployments is where those of the daemons are.
+// deployments is the API resource of the daemons' Deployments.
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// again is how long it waits after something failed.
+// again is the pause after a failure.
 const again = time.Second
 
-// watched are the kinds of object that it looks at.
+// watched lists the kinds of objects that the operator watches.
 var watched = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "nodes"},
 	rookResource("cephclusters"), rookResource("cephblockpools"), rookResource("cephfilesystems"), rookResource("cephobjectstores"),
@@ -47,20 +47,19 @@ func rookResource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "ceph.rook.io", Version: "v1", Resource: plural}
 }
 
-// operator is the stand-in at work.
+// operator is the running substitute.
 type operator struct {
 	tb      testing.TB
 	client  dynamic.Interface
 	ceph    Ceph
 	changed chan struct{}
 	stores  map[schema.GroupVersionResource]cache.Store
-	// mons and mgrs are how many there are.
+	// mons and mgrs are the numbers of monitors and managers.
 	mons, mgrs int
 }
 
-// Start starts the stand-in beside an API server that has Rook's definitions, and a Ceph with
-// one monitor and one manager; nil where what is asked of Ceph is carried nowhere. It ends with
-// the test.
+// Start starts the operator for an API server that has Rook's definitions, and for a Ceph with one monitor and one
+// manager. If ceph is nil, the operator changes nothing in Ceph. It ends with the test.
 func Start(tb testing.TB, config *rest.Config, ceph Ceph) {
 	tb.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -94,7 +93,7 @@ func Start(tb testing.TB, config *rest.Config, ceph Ceph) {
 	})
 }
 
-// nudge has everything looked at again, whatever changed.
+// nudge returns a handler that triggers a new run after every change.
 func (o *operator) nudge() cache.ResourceEventHandler {
 	changed := func() {
 		select {
@@ -107,7 +106,7 @@ func (o *operator) nudge() cache.ResourceEventHandler {
 	}
 }
 
-// run carries what is asked for into Ceph, at each change and again after a failure.
+// run carries out the custom resources in Ceph after each change, and again after a failure.
 func (o *operator) run(ctx context.Context) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -137,7 +136,7 @@ func (o *operator) carry(ctx context.Context) error {
 	return errors.Join(placed, o.addDaemons(*asked.cluster), o.addHosts(ctx, asked), o.sizePools(asked.pools()))
 }
 
-// addHosts gives the nodes that may store data their OSDs.
+// addHosts creates the OSDs of the nodes that may store data.
 func (o *operator) addHosts(ctx context.Context, asked asked) error {
 	var failures []error
 	for _, host := range asked.hosts() {
@@ -150,7 +149,7 @@ func (o *operator) addHosts(ctx context.Context, asked asked) error {
 	return errors.Join(failures...)
 }
 
-// create makes the Deployment of an OSD.
+// create creates the Deployment of an OSD.
 func (o *operator) create(ctx context.Context, manifest any) error {
 	text, err := json.Marshal(manifest)
 	if err != nil {
@@ -164,7 +163,7 @@ func (o *operator) create(ctx context.Context, manifest any) error {
 	return err
 }
 
-// addDaemons adds monitors and managers up to the numbers that are asked for.
+// addDaemons adds monitors and managers up to the requested numbers.
 func (o *operator) addDaemons(cluster cephCluster) error {
 	for ; o.mons < cluster.Spec.Mon.Count; o.mons++ {
 		if err := o.ceph.AddMon(fmt.Sprintf("m%d", o.mons)); err != nil {
@@ -179,7 +178,7 @@ func (o *operator) addDaemons(cluster cephCluster) error {
 	return nil
 }
 
-// ready reports whether a node is.
+// ready reports whether a node is ready.
 func ready(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

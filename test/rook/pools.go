@@ -9,11 +9,10 @@ import (
 	"strconv"
 )
 
-// groups is how many placement groups a pool gets.
+// groups is the number of placement groups of a pool.
 const groups = "4"
 
-// sizePools makes the pools that are missing, and gives each its size. Where a size is not
-// given there is nothing to do.
+// sizePools creates missing pools, and sets the size of each. It ignores pools without a size.
 func (o *operator) sizePools(wanted map[string]int) error {
 	has, err := o.sizes()
 	if err != nil {
@@ -42,7 +41,7 @@ func (o *operator) sizePool(name string, there bool, size int) error {
 	return nil
 }
 
-// sizes are those of all pools, by name.
+// sizes returns the sizes of all pools, by name.
 func (o *operator) sizes() (map[string]int, error) {
 	answer, err := o.ceph.Try("osd", "pool", "ls", "detail", "-f", "json")
 	if err != nil {

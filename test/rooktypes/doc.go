@@ -1,4 +1,4 @@
-// Package rooktypes holds EKCO to Rook's own Go types.
+// Package rooktypes checks EKCO against Rook's own Go types.
 //
 // EKCO reads and writes Rook's objects as JSON, a few fields of them, and never
 // imports Rook (see package internal/rook). A mistake in the name of a field

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is what a power cut would take back: it knows which files and directories
-// have changes that were not synced.
+// Disk knows which changes a power failure would undo: it tracks files and directories with changes that were not
+// synced.
 type Disk struct {
 	mu       sync.Mutex
 	unsynced map[string]bool
-	// sizes are those of files when they were last synced.
+	// sizes has the sizes of files at their last sync.
 	sizes map[string]int64
 	calls []string
-	// wrong are names that were given to what was not on disk.
+	// wrong has names that were given to files that were not on disk.
 	wrong []string
 	fails func(Call) bool
 }
@@ -58,7 +58,7 @@ func (d *Disk) see(call Call) unix.Errno {
 	return 0
 }
 
-// sizeOf returns -1 for what is not there.
+// sizeOf returns the size of a file, or -1 if it does not exist.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -67,16 +67,15 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// Fail lets the calls fail that are named so; nil ends that.
+// Fail makes the calls fail for which named returns true; nil ends that.
 func (d *Disk) Fail(named func(Call) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fails = named
 }
 
-// During returns the calls that f makes, those that repeat each other once. It is an
-// error if f leaves anything that a power cut could take back, other than in a file
-// that says who holds a lock.
+// During returns the calls that f makes; it lists repeated calls once. It returns an error if f leaves a change that a
+// power failure could undo, except in a file that names the owner of a lock.
 func (d *Disk) During(f func() error) ([]string, error) {
 	d.mu.Lock()
 	d.calls = nil
@@ -97,8 +96,7 @@ func (d *Disk) During(f func() error) ([]string, error) {
 	return d.calls, nil
 }
 
-// InThatOrder returns an error unless calls that begin like those wanted are among
-// those made, in that order.
+// InThatOrder returns an error unless made has calls with the wanted prefixes in the wanted order.
 func InThatOrder(made []string, want ...string) error {
 	left := want
 	for _, call := range made {

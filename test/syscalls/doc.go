@@ -1,7 +1,6 @@
-// Package syscalls shows a test in which order its own process writes, syncs,
-// renames, links and removes files, and lets any of these calls fail. The kernel reports
-// each call before it is made (seccomp's user notification), so nothing in between,
-// such as a database, needs to know.
+// Package syscalls shows a test in which order its own process writes, syncs, renames, links and removes files, and can
+// make these calls fail. The kernel reports each call before it is made (seccomp's user notification), so the code
+// under test, such as a database, needs no change.
 //
-// A process that is watched stays so to its end: do it in a child.
+// A watched process stays watched until its end, so watch a child process.
 package syscalls

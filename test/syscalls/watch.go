@@ -11,16 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Call is a call that is about to be made.
+// Call is a system call that is about to be made.
 type Call struct {
-	// Name is that of the call: "pwrite", "ftruncate", "fsync" (also for
-	// fdatasync), "rename", "link" or "unlink".
+	// Name is the name of the call: "pwrite", "ftruncate", "fsync" (also for fdatasync), "rename", "link" or "unlink".
 	Name string
-	// Path is the file that it is about; To is the new name.
+	// Path is the file of the call. To is the new name.
 	Path, To string
 }
 
-// String returns the call as it would be written, with the names of files only.
+// String formats the call, with the base names of files.
 func (c Call) String() string {
 	if c.To == "" {
 		return c.Name + " " + filepath.Base(c.Path)
@@ -34,9 +33,8 @@ var names = map[uint32]string{
 	unix.SYS_UNLINKAT: "unlink",
 }
 
-// Watch has every such call of this process shown to see, one after the other. A
-// call fails with the error number that see returns, or is made if that is zero.
-// What see does must make none of these calls itself.
+// Watch passes every such call of this process to see, one after the other. If see returns an error number, the call
+// fails with it; zero lets the call continue. see itself must make none of these calls.
 func Watch(see func(Call) unix.Errno) error {
 	listener, err := install()
 	if err != nil {
@@ -112,8 +110,8 @@ func answer(listener int, memory *os.File, see func(Call) unix.Errno) error {
 	return ignoreInterrupt(ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&said)))
 }
 
-// ignoreInterrupt forgives that a signal came, to this thread or to the one that
-// made the call, which then makes it again.
+// ignoreInterrupt returns nil if a signal interrupted this thread, or the thread that made the call; that thread
+// repeats the call.
 func ignoreInterrupt(err error) error {
 	if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENOENT) {
 		return nil
@@ -142,7 +140,7 @@ func callOf(asked question, memory *os.File) Call {
 	return call
 }
 
-// text reads a string of C.
+// text reads a C string.
 func text(memory *os.File, at uint64) string {
 	var all []byte
 	for b := make([]byte, 1); ; at++ {

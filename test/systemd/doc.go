@@ -1,4 +1,4 @@
-// Package systemdtest runs EKCO's commands for a host on a machine that was booted by a real systemd,
-// with its D-Bus: namespaces with a root directory of their own, which is that of the host with what
-// is written kept apart. It needs root, and systemd and D-Bus from Debian, which install.sh installs.
+// Package systemdtest runs EKCO's commands for hosts on a simulated machine that a real systemd has booted, with its
+// D-Bus. The machine is a set of namespaces whose root directory is a copy-on-write view of the host's. It needs root,
+// and systemd and D-Bus from Debian, which install.sh installs.
 package systemdtest

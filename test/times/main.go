@@ -22,7 +22,7 @@ import (
 	"text/tabwriter"
 )
 
-// rows is how many packages and how many tests are printed.
+// rows is the maximum number of printed packages, and of printed tests.
 const rows = 40
 
 func main() {
@@ -45,8 +45,8 @@ func run(paths []string, to io.Writer) error {
 	return all.print(to)
 }
 
-// name is a package, or a test in it. run is the file it comes from: a package that ran
-// with and without the race detector has two entries.
+// name identifies a package, or a test in it. run is the file with its output: a package that ran with and without the
+// race detector has two entries.
 type name struct{ run, pkg, test string }
 
 // result has times in seconds.
@@ -100,8 +100,7 @@ func (r results) add(run string, e event) {
 	case "output":
 		var wall, first, second float64
 		if n, _ := fmt.Sscanf(e.Output, "time of the test binary: %f s wall, %f s user, %f s system", &wall, &first, &second); n == 3 {
-			// This contains all programs but the descendants of killed ones, which child
-			// logs.
+			// This includes all programs except descendants of killed programs, which package child logs.
 			r.of(name{run, e.Package, ""}).use(first + second)
 		}
 		_, line, _ := strings.Cut(e.Output, "CPU time of programs: ")
@@ -116,7 +115,7 @@ func (r results) add(run string, e event) {
 
 func (r *result) use(cpu float64) { r.cpu, r.hasCPU = r.cpu+cpu, true }
 
-// parent returns the test that a subtest is in, "" for one that is in none.
+// parent returns the test that has this subtest, or "".
 func parent(test string) string { return test[:max(0, strings.LastIndex(test, "/"))] }
 
 func (r results) print(to io.Writer) error {

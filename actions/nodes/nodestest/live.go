@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// conditions are the states of a node.
+// conditions has functions that bring a node into each state.
 var conditions = map[string]func(c *kubesim.Cluster, name string){
 	"lost":      (*kubesim.Cluster).LoseNode,
 	"ready":     (*kubesim.Cluster).ReturnNode,
@@ -21,8 +21,8 @@ var conditions = map[string]func(c *kubesim.Cluster, name string){
 // Input returns the input of a request.
 type Input func(known journal.NodeFacts, pods []journal.PodRef) any
 
-// LiveNodeIsJudged checks that an action on a lost node depends on the live node, not on the recorded facts.
-// The input of its request is made of the recorded facts of the node, and of its pods.
+// LiveNodeIsJudged checks that an action on a lost node depends on the present Node, not on the recorded facts. It
+// builds the input of the request from the recorded facts of the node and from its pods.
 func LiveNodeIsJudged(t *testing.T, made func(api kube.API) actions.Definition, input Input) {
 	t.Helper()
 	for recorded := range conditions {

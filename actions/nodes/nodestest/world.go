@@ -15,13 +15,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// World has an action's journal and a cluster. Both outlive the runners in a test.
+// World has an action's journal and a simulated cluster. Both outlive the runners in a test.
 type World struct {
 	*actionstest.World
 	Cluster *kubesim.Cluster
 }
 
-// New adds a cluster without nodes. Actions obey the rules of the machine of nodes.
+// New adds a cluster without nodes. Actions obey the rules of the machine for nodes.
 func New(w *actionstest.World) *World {
 	w.Terms = terms()
 	return &World{World: w, Cluster: kubesim.New()}
@@ -38,10 +38,10 @@ func terms() map[journal.ActionKind]fsm.Terms {
 	return standing
 }
 
-// Watch fails the test if an effect happens whose step was not recorded as started.
+// Watch fails the test if an effect happens before its step was recorded as started.
 func (w *World) Watch() { w.Cluster.BeforeEffect = w.MustBeOnRecord }
 
-// MustBeOnRecord fails the test if the step of an effect on nodes or pods is not open on disk.
+// MustBeOnRecord fails the test if the step of an effect on nodes or pods is not open in the journal.
 func (w *World) MustBeOnRecord(effect string) {
 	if strings.HasPrefix(effect, "delete-node ") {
 		effect = "delete-node"
@@ -70,7 +70,7 @@ func (w *World) PodsLeft() int {
 	return len(pods)
 }
 
-// Outcome returns the nodes and pods, and how often the cluster was changed.
+// Outcome describes the nodes, the pods, and the number of changes.
 func (w *World) Outcome() string {
 	nodes, pods, _ := w.Cluster.Snapshot()
 	changes := 0
@@ -86,7 +86,7 @@ func (w *World) Outcome() string {
 	return fmt.Sprintf("nodes %v, pods %v, %d changes", names, pods, changes)
 }
 
-// Mortal returns a cluster for the process that dies with that fuse.
+// Mortal returns a cluster client for the process that dies with this fuse.
 func Mortal(api kube.API, fuse *actionstest.Fuse) kube.API { return mortal{api, fuse} }
 
 type mortal struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// dialTimeout is how long an operator may take to answer a ping: on a busy host, seconds.
+// dialTimeout is how long an operator may take to answer a ping. On a busy host that can be seconds.
 const dialTimeout = 10 * time.Second
 
 // Client calls the operator over its socket. It implements [Backend]. The operator ignores the Actor of a request,
@@ -32,9 +32,8 @@ type Client struct {
 
 var _ Backend = (*Client)(nil)
 
-// Dial returns a client of the operator that serves the socket. It returns ErrNoOperator if no process does,
-// ErrNoAnswer if a process holds the socket and does not answer for 10 s, and ErrForbidden if the user may not use
-// it.
+// Dial returns a client of the operator that listens on the socket. It returns ErrNoOperator if no process listens,
+// ErrNoAnswer if a process listens but does not answer for 10 s, and ErrForbidden if the user may not use the socket.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
@@ -47,7 +46,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	}}}
 	wait, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	_, err := ask[nothing](wait, c, pathPing, nothing{})
+	_, err := callMethod[nothing](wait, c, pathPing, nothing{})
 	if err == nil {
 		return c, nil
 	}
@@ -61,8 +60,8 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 // Close closes idle connections. Streams in progress continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ask calls one method.
-func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, error) {
+// callMethod calls one method.
+func callMethod[Out any](ctx context.Context, c *Client, path string, in any) (Out, error) {
 	var out answer[Out]
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -74,7 +73,7 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, nameless(err))
+		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, withoutAddress(err))
 	}
 	if out.Error != nil {
 		return out.Value, out.Error.err()
@@ -100,12 +99,12 @@ func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.R
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrForbidden)
 	}
-	return nil, fmt.Errorf("ask on %s: %w", c.path, nameless(err))
+	return nil, fmt.Errorf("ask on %s: %w", c.path, withoutAddress(err))
 }
 
-// nameless leaves out the address of a broken connection: it is the operator's temporary name of the socket, which no
-// longer exists.
-func nameless(err error) error {
+// withoutAddress removes the address from the error of a broken connection. The address is a temporary name of the
+// socket that no longer exists.
+func withoutAddress(err error) error {
 	if broken, ok := errors.AsType[*net.OpError](err); ok {
 		return broken.Err
 	}
@@ -114,33 +113,33 @@ func nameless(err error) error {
 
 // Status implements [Backend].
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	return ask[Status](ctx, c, pathStatus, nothing{})
+	return callMethod[Status](ctx, c, pathStatus, nothing{})
 }
 
 // Explain implements [Backend].
 func (c *Client) Explain(ctx context.Context, request fsm.Request) (Explanation, error) {
-	return ask[Explanation](ctx, c, pathExplain, request)
+	return callMethod[Explanation](ctx, c, pathExplain, request)
 }
 
 // ExplainThing implements [Backend].
 func (c *Client) ExplainThing(ctx context.Context, request ThingRequest) ([]ThingExplanation, error) {
-	return ask[[]ThingExplanation](ctx, c, pathThing, request)
+	return callMethod[[]ThingExplanation](ctx, c, pathThing, request)
 }
 
 // Request implements [Backend].
 func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, error) {
-	return ask[Admission](ctx, c, pathRequest, request)
+	return callMethod[Admission](ctx, c, pathRequest, request)
 }
 
 // Do implements [Backend].
 func (c *Client) Do(ctx context.Context, command Command) error {
-	_, err := ask[nothing](ctx, c, command.path(), command)
+	_, err := callMethod[nothing](ctx, c, command.path(), command)
 	return err
 }
 
 // Verify implements [Backend].
 func (c *Client) Verify(ctx context.Context) (VerifyResult, error) {
-	return ask[VerifyResult](ctx, c, pathVerify, nothing{})
+	return callMethod[VerifyResult](ctx, c, pathVerify, nothing{})
 }
 
 // Import implements [Backend].
@@ -152,7 +151,7 @@ func (c *Client) Import(ctx context.Context, from string, r io.Reader) (journal.
 	defer func() { _ = response.Body.Close() }()
 	var out answer[journal.JournalImported]
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", nameless(err))
+		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", withoutAddress(err))
 	}
 	if out.Error != nil {
 		return out.Value, out.Error.err()

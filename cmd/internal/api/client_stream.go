@@ -13,18 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errCut is the error of a stream that ended in the middle.
-var errCut = errors.New("the operator ended the stream")
+// errIncompleteStream is the error of an incomplete stream.
+var errIncompleteStream = errors.New("the operator ended the stream")
 
-// Events implements [Backend]. If the operator cuts a stream because the client reads too slowly, the client
-// continues it with another request.
+// Events implements [Backend]. If the operator ends a stream because the client reads too slowly, the client continues
+// with another request.
 func (c *Client) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		s := &stream{client: c, query: query, left: query.Limit, last: query.After}
 		if !s.run(ctx, false, yield) || !follow {
 			return
 		}
-		// The operator sends a history in large pieces and live events immediately, so these are two requests.
+		// Use two requests, because the operator sends a history in large pieces but live events at once.
 		s.query.Limit, s.left, s.query.Reverse = 0, 0, false
 		s.query.Before = 0
 		s.query.After = s.last
@@ -32,7 +32,7 @@ func (c *Client) Events(ctx context.Context, query journal.Query, follow bool) i
 	}
 }
 
-// stream is the progress of one sequence of events.
+// stream is the state of one sequence of events.
 type stream struct {
 	client *Client
 	query  journal.Query
@@ -40,12 +40,12 @@ type stream struct {
 	last   uint64
 }
 
-// run yields events until the end, and reports whether to continue after it.
+// run yields events until the end of one answer, and reports whether to continue with another request.
 func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event, error) bool) bool {
 	for {
 		s.query.Limit = s.left
 		progressed, ended := false, false
-		err := s.client.lines(ctx, eventsRequest{Query: s.query, Follow: follow}, func(event journal.Event) bool {
+		err := s.client.readLines(ctx, eventsRequest{Query: s.query, Follow: follow}, func(event journal.Event) bool {
 			progressed = true
 			s.advance(event)
 			ended = !yield(event, nil)
@@ -58,7 +58,7 @@ func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event,
 			return true
 		case follow && ctx.Err() != nil:
 			return false
-		case errors.Is(err, errCut) && progressed && ctx.Err() == nil:
+		case errors.Is(err, errIncompleteStream) && progressed && ctx.Err() == nil:
 			if s.query.Limit > 0 && s.left == 0 {
 				return true
 			}
@@ -82,8 +82,8 @@ func (s *stream) advance(event journal.Event) {
 	}
 }
 
-// lines reads one answer to Events. It returns errCut if the answer is incomplete.
-func (c *Client) lines(ctx context.Context, request eventsRequest, take func(journal.Event) bool) error {
+// readLines reads one answer to Events. It returns errIncompleteStream if the answer is incomplete.
+func (c *Client) readLines(ctx context.Context, request eventsRequest, take func(journal.Event) bool) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("write the request: %w", err)
@@ -101,7 +101,7 @@ func (c *Client) lines(ctx context.Context, request eventsRequest, take func(jou
 		err := decoder.Decode(&line)
 		switch {
 		case err != nil:
-			return fmt.Errorf("read events: %w: %w", nameless(err), errCut)
+			return fmt.Errorf("read events: %w: %w", withoutAddress(err), errIncompleteStream)
 		case line.Error != nil:
 			return line.Error.err()
 		case line.End:
@@ -133,13 +133,13 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query journal.Query) e
 		return out.Error.err()
 	}
 	if _, err := io.Copy(w, response.Body); err != nil {
-		return fmt.Errorf("export: %w", nameless(err))
+		return fmt.Errorf("export: %w", withoutAddress(err))
 	}
 	switch outcome := response.Trailer.Get(outcomeTrailer); outcome {
 	case "ok":
 		return nil
 	case "":
-		return fmt.Errorf("export: %w", errCut)
+		return fmt.Errorf("export: %w", errIncompleteStream)
 	default:
 		var wire wireError
 		if err := json.Unmarshal([]byte(outcome), &wire); err != nil {

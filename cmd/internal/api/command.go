@@ -7,18 +7,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Command is a request that is answered by the events which record it.
+// Command is a request that only records events. PauseRequest, ResumeRequest, RetryRequest, CancelRequest and
+// AcceptRequest implement it.
 type Command interface {
-	// Decide returns the events.
+	// Decide returns the events to record, or an error if the command is refused. It may return both.
 	Decide(s *fsm.State, now time.Time) ([]journal.Draft, error)
-	// By returns the command of an actor.
+	// By returns a copy of the command with this actor.
 	By(actor string) Command
-	// path is its path on the socket.
+	// path returns the path of the method on the socket.
 	path() string
 }
 
-// PauseRequest pauses everything, or the one thing with this name: see [fsm.Pause]. On the socket the key is "node",
-// since older versions know no other and would pause everything.
+// PauseRequest pauses everything or the thing with this name; see [fsm.Pause]. In the JSON the key is "node", because
+// older versions know only this key and would otherwise pause everything.
 type PauseRequest struct {
 	Name   string        `json:"node,omitempty"`
 	Reason string        `json:"reason"`
@@ -31,7 +32,7 @@ func (r PauseRequest) Decide(s *fsm.State, now time.Time) ([]journal.Draft, erro
 	return fsm.Pause(s, now, r.Name, r.Reason, r.For, r.Actor)
 }
 
-// ResumeRequest ends a pause, see [fsm.Resume].
+// ResumeRequest ends a pause; see [fsm.Resume].
 type ResumeRequest struct {
 	Name   string `json:"node,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -43,13 +44,13 @@ func (r ResumeRequest) Decide(s *fsm.State, _ time.Time) ([]journal.Draft, error
 	return fsm.Resume(s, r.Name, r.Reason, r.Actor)
 }
 
-// RetryRequest has an open action retried at once.
+// RetryRequest retries an open action at once; see [fsm.Retry].
 type RetryRequest struct {
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`
-	// Force has the retry go past what holds the action, as far as that may be forced.
+	// Force makes a retry ignore a hold, if the hold may be forced.
 	Force bool `json:"force,omitempty"`
-	// List is the key of the list that holds it, if a list does.
+	// List is the key of the list in the reason of the hold, if the reason is a list.
 	List  string `json:"list,omitempty"`
 	Actor string `json:"actor"`
 }
@@ -62,7 +63,7 @@ func (r RetryRequest) Decide(s *fsm.State, _ time.Time) ([]journal.Draft, error)
 	return fsm.Retry(s, r.Action, r.Reason, r.Actor)
 }
 
-// CancelRequest asks an open action to stop.
+// CancelRequest stops an open action; see [fsm.Cancel].
 type CancelRequest struct {
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`

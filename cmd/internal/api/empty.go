@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Programs find every key of a status: empty lists and maps are [] and {}, and an unknown time is null. A field next
-// to an embedded one replaces the one with the same key.
+// The JSON of a status has every key: empty lists and maps are [] and {}, and an unknown time is null. A field that is
+// declared next to an embedded struct replaces the embedded field with the same key.
 
 // MarshalJSON implements [json.Marshaler].
 func (s Status) MarshalJSON() ([]byte, error) {

@@ -9,22 +9,22 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Errors of connecting to the operator.
+// These are the errors of connecting to the operator.
 var (
-	// ErrNoOperator: no process listens on the socket.
+	// ErrNoOperator means that no process listens on the socket.
 	ErrNoOperator = errors.New("no operator listens on the socket")
-	// ErrNoAnswer: a process holds the socket and does not answer.
+	// ErrNoAnswer means that a process has the socket open but does not answer.
 	ErrNoAnswer = errors.New("the operator does not answer on its socket")
-	// ErrForbidden: only root and EKCO's own user may use the socket.
+	// ErrForbidden means that the user is neither root nor EKCO's own user.
 	ErrForbidden = errors.New("only root and EKCO's own user may use the socket")
 )
 
-// ErrNotMirrored is returned for a pause, or its end, that is in the journal and in force, but not in the mirror in
-// the cluster. It is lost with the journal's machine.
+// ErrNotMirrored is returned for a pause, or the end of one, that is in the journal and in force, but not in the mirror
+// in the cluster. If the journal's machine is lost, it is lost, too.
 var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
 
-// identities are the errors that keep their identity across the socket, each with its code.
-var identities = []struct {
+// knownErrors lists the errors that keep their identity across the socket, with their codes.
+var knownErrors = []struct {
 	word string
 	err  error
 }{
@@ -53,7 +53,7 @@ var identities = []struct {
 	{"deadline-exceeded", context.DeadlineExceeded},
 }
 
-// Hidden lets a wrapping error be another one for errors.Is, without adding to its text.
+// Hidden returns an error that makes errors.Is match identity, but adds no text when it is wrapped.
 func Hidden(identity error) error { return hidden{identity} }
 
 type hidden struct{ error }
@@ -61,7 +61,7 @@ type hidden struct{ error }
 func (hidden) Error() string   { return "" }
 func (h hidden) Unwrap() error { return h.error }
 
-// wireError is an error as JSON on the socket.
+// wireError is the JSON form of an error on the socket.
 type wireError struct {
 	Message string   `json:"message"`
 	Is      []string `json:"is,omitempty"`
@@ -69,7 +69,7 @@ type wireError struct {
 
 func toWire(err error) *wireError {
 	wire := &wireError{Message: err.Error()}
-	for _, identity := range identities {
+	for _, identity := range knownErrors {
 		if errors.Is(err, identity.err) {
 			wire.Is = append(wire.Is, identity.word)
 		}
@@ -77,7 +77,7 @@ func toWire(err error) *wireError {
 	return wire
 }
 
-// remoteError is an error from the server: its message and its identities.
+// remoteError is an error from the server with its message and identities.
 type remoteError struct {
 	message string
 	is      []error
@@ -86,11 +86,11 @@ type remoteError struct {
 func (e *remoteError) Error() string   { return e.message }
 func (e *remoteError) Unwrap() []error { return e.is }
 
-// err returns the error of the server.
+// err returns the error that the server sent.
 func (w *wireError) err() error {
 	remote := &remoteError{message: w.Message}
 	for _, word := range w.Is {
-		for _, identity := range identities {
+		for _, identity := range knownErrors {
 			if identity.word == word {
 				remote.is = append(remote.is, identity.err)
 			}
@@ -99,7 +99,7 @@ func (w *wireError) err() error {
 	return remote
 }
 
-// statusOf returns the HTTP status of an error. The client uses only the body.
+// statusOf returns the HTTP status for an error. The client uses only the body of the answer.
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, ErrInvalid):

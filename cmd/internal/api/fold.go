@@ -15,11 +15,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// StatusOf returns the status of a folded state. The caller adds what the state does not have: whether an operator
-// runs and sees the cluster, the journal's size, what is absent. p is the policy of the ring; zero without one.
+// StatusOf returns the status of a folded state. The caller must add what the state does not have: whether an operator
+// runs and sees the cluster, the journal's size, and what is absent. p is the policy of the ring, or zero.
 func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	status := Status{
-		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: shown(s.OpenActions()),
+		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: forStatus(s.OpenActions()),
 		Operator: OperatorStatus{OperatorState: s.Operator},
 		Journal: JournalStatus{
 			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated, SafeModeSince: safeModeSince(s.Journal), LostFrom: s.Journal.LostFrom,
@@ -43,7 +43,7 @@ func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	return status
 }
 
-// safeModeSince returns since when EKCO is in safe mode; zero if it is not.
+// safeModeSince returns when safe mode began, or zero if EKCO is not in safe mode.
 func safeModeSince(j fsm.JournalState) time.Time {
 	if j.SalvagedAt.IsZero() || !j.OutdatedAt.IsZero() && j.OutdatedAt.Before(j.SalvagedAt) {
 		return j.OutdatedAt
@@ -51,10 +51,10 @@ func safeModeSince(j fsm.JournalState) time.Time {
 	return j.SalvagedAt
 }
 
-// nodePause is the prefix of the keys of nodes' pauses; a status has them by node name alone.
+// nodePause is the prefix of nodes' keys in the state's pauses. A status omits it.
 const nodePause = fsmnode.Machine + "/"
 
-// thingsOf returns all things but nodes, by machine and name.
+// thingsOf returns all things except nodes, sorted by machine and name.
 func thingsOf(w *fsm.World) []ThingStatus {
 	things := []ThingStatus{}
 	for _, t := range w.Things {
@@ -72,7 +72,7 @@ func thingsOf(w *fsm.World) []ThingStatus {
 	return things
 }
 
-// factsOf returns nil if the machine has no facts for programs.
+// factsOf returns the facts for programs, or nil if the machine has none.
 func factsOf(t *fsm.Thing) json.RawMessage {
 	facts := t.Facts()
 	if facts == nil {
@@ -85,7 +85,7 @@ func factsOf(t *fsm.Thing) json.RawMessage {
 	return encoded
 }
 
-// LastSeen returns the last time at which the journal's state of the cluster was certainly true.
+// LastSeen returns the last time at which the state in the journal was certainly up to date.
 func LastSeen(s *fsm.State) time.Time {
 	switch {
 	case !s.API.LostAt.IsZero():
@@ -124,7 +124,7 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 func isCordon(t journal.Taint) bool   { return t.Key == journal.TaintUnschedulable }
 func isNoCordon(t journal.Taint) bool { return !isCordon(t) }
 
-// EventsOf reads a store, see [Backend.Events].
+// EventsOf reads events from a store; see [Backend.Events].
 func EventsOf(ctx context.Context, store journal.Store, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		last := query.After
@@ -151,8 +151,8 @@ func EventsOf(ctx context.Context, store journal.Store, query journal.Query, fol
 	}
 }
 
-// shown removes details of open actions that only the runner needs. History has all of them.
-func shown(open []journal.ActionRecord) []journal.ActionRecord {
+// forStatus removes details of open actions that only the runner needs. The history still has them.
+func forStatus(open []journal.ActionRecord) []journal.ActionRecord {
 	for i := range open {
 		open[i].Warned, open[i].CancellingBy = nil, ""
 		steps := maps.Clone(open[i].Steps)

@@ -9,34 +9,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxFollowers is how many clients may follow events at once. When a client of "kubectl exec" exits, its command
-// stays in EKCO's pod: without input it does not notice, and its output goes into a pipe that stays open. Each takes
-// 7 MiB of the pod's 128 MiB.
+// maxFollowers is the maximum number of clients that follow events at the same time. When a client of "kubectl exec"
+// exits, its command stays in EKCO's pod: it reads no input, so it does not notice, and its output goes into a pipe
+// that stays open. Each such command takes 7 MiB of the pod's 128 MiB.
 const maxFollowers = 6
 
-// ErrCrowded ends the oldest stream that follows events.
+// ErrCrowded is the error of the oldest stream that follows events, if there are too many.
 var ErrCrowded = errors.New("too many clients follow events, so this oldest stream was ended; if you still need it, follow again")
 
-// followers are the streams that follow events.
+// followers has the streams that follow events.
 type followers struct {
 	mu sync.Mutex
 	// all is sorted, oldest first.
-	all []*following
+	all []*followedStream
 }
 
-// following is one of them.
-type following struct {
-	// action is the followed one, or "" for all events.
+// followedStream is one stream that follows events.
+type followedStream struct {
+	// action is the id of the followed action, or "" for all events.
 	action string
 	end    context.CancelCauseFunc
 }
 
-// enter counts a stream until leave is called. If there are too many, it ends the oldest, but not one that follows an
-// open action: such a stream ends with the action, and may belong to a command whose exit code a script waits for.
-// open returns which actions are open.
+// enter counts a stream until leave is called. If there are too many streams, it ends the oldest one, except streams
+// that follow an open action: these end with the action, and a script may be waiting for the exit code of their
+// command. open returns a function that reports whether an action is open.
 func (f *followers) enter(ctx context.Context, action string, open func(context.Context) (func(action string) bool, error)) (watched context.Context, leave func()) {
 	watched, end := context.WithCancelCause(ctx)
-	own := &following{action: action, end: end}
+	own := &followedStream{action: action, end: end}
 	f.mu.Lock()
 	f.all = append(f.all, own)
 	crowded := len(f.all) > maxFollowers
@@ -50,16 +50,16 @@ func (f *followers) enter(ctx context.Context, action string, open func(context.
 	}
 }
 
-// endOldest ends the oldest stream that may be ended, but not the newcomer. It ends none if it cannot read which
-// actions are open.
-func (f *followers) endOldest(ctx context.Context, newcomer *following, open func(context.Context) (func(action string) bool, error)) {
+// endOldest ends the oldest stream that may be ended, except the newcomer. If it cannot read which actions are open, it
+// ends no stream.
+func (f *followers) endOldest(ctx context.Context, newcomer *followedStream, open func(context.Context) (func(action string) bool, error)) {
 	isOpen, err := open(ctx)
 	if err != nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.all) <= maxFollowers { // one has left since
+	if len(f.all) <= maxFollowers { // a stream has ended since
 		return
 	}
 	for i, one := range f.all {
@@ -71,13 +71,13 @@ func (f *followers) endOldest(ctx context.Context, newcomer *following, open fun
 	}
 }
 
-func (f *followers) leave(own *following) {
+func (f *followers) leave(own *followedStream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all = slices.DeleteFunc(f.all, func(one *following) bool { return one == own })
+	f.all = slices.DeleteFunc(f.all, func(one *followedStream) bool { return one == own })
 }
 
-// openActions returns which actions are open.
+// openActions returns a function that reports whether an action is open.
 func (s *server) openActions(ctx context.Context) (open func(action string) bool, err error) {
 	status, err := s.backend.Status(ctx)
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// readyTimeout is how long the reasons may take; a later answer misses the probe's timeout.
+	// readyTimeout limits a check. A later answer would exceed the timeout of the probe.
 	readyTimeout = 900 * time.Millisecond
-	// readyAgain is how long an answer is reused. Each question takes time of the loop, and the port is open to
-	// everybody.
-	readyAgain = 100 * time.Millisecond
+	// readyMaxAge is how long an answer is reused. Each check takes time in the loop, and every client can reach the
+	// port.
+	readyMaxAge = 100 * time.Millisecond
 )
 
-// sharedHealth shares one question among simultaneous requests.
+// sharedHealth makes simultaneous requests share one check.
 type sharedHealth struct {
 	Health
-	// turn is held during a question, and guards the fields.
+	// turn is taken during a check, and guards the fields.
 	turn    chan struct{}
 	asked   time.Time
 	reasons []string
@@ -29,7 +29,7 @@ func newSharedHealth(health Health) *sharedHealth {
 
 // Unready implements [Health]. It always returns within readyTimeout.
 func (s *sharedHealth) Unready(ctx context.Context) []string {
-	// The client may leave, but the answer is shared.
+	// A cancelled request must not cancel the check, because other requests share its answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	select {
@@ -38,7 +38,7 @@ func (s *sharedHealth) Unready(ctx context.Context) []string {
 	case <-ctx.Done():
 		return []string{fmt.Sprintf("no answer within %s", readyTimeout)}
 	}
-	if s.asked.IsZero() || time.Since(s.asked) >= readyAgain {
+	if s.asked.IsZero() || time.Since(s.asked) >= readyMaxAge {
 		s.reasons = s.Health.Unready(ctx)
 		s.asked = time.Now()
 	}

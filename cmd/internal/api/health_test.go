@@ -49,7 +49,7 @@ func TestThousandsWhoAskForReadinessTakeOneTurnOfTheLoop(t *testing.T) {
 		if n := health.asked.Load(); n != 1 {
 			t.Errorf("the loop was asked %d times, want once", n)
 		}
-		time.Sleep(readyAgain)
+		time.Sleep(readyMaxAge)
 		ask(t.Context())
 		if n := health.asked.Load(); n != 2 {
 			t.Errorf("asked %d times after the answer is old, want twice", n)

@@ -12,27 +12,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Limits of connections to the network port: of idle ones, and again as many with a request in progress. Behind a
-// NodePort, many clients can have the address of a node, and the kubelet too.
+// These limit the connections to the network port: the idle ones, and separately the ones with a running request.
+// Behind a NodePort, the kubelet and many clients can have the address of one node.
 const (
-	maxConnections       = 64
-	maxConnectionsOfEach = 32
+	maxConnections           = 64
+	maxConnectionsPerAddress = 32
 )
 
-// Health reports whether EKCO does its work.
+// Health reports whether EKCO is ready.
 type Health interface {
-	// Unready returns the reasons why EKCO is not ready, for people; none if its loop runs, its journal is writable
-	// and its caches are synced.
+	// Unready returns the reasons why EKCO is not ready, for persons. It returns none if the loop runs, the journal is
+	// writable and the caches are synced.
 	Unready(ctx context.Context) []string
 }
 
-// ServeHTTP serves /healthz, /readyz and /metrics, and nothing else, until ctx ends. It closes the listener, and
-// returns nil after an orderly stop.
+// ServeHTTP serves only /healthz, /readyz and /metrics, until ctx ends. It closes the listener, and returns nil after
+// an orderly stop.
 //
-// /healthz answers 200 with an empty body while the process serves. /readyz answers 200, or 503 with the reasons, as
-// text or, if the request accepts application/json, as {"ready": …, "reasons": […]}.
+// /healthz answers 200 with an empty body while the process serves. /readyz answers 200, or 503 with the reasons. The
+// reasons are text or, if the request accepts application/json, {"ready": …, "reasons": […]}.
 //
-// The port is open to everybody, so its connections are limited: see [limit].
+// Every client can reach the port, so its connections are limited; see [limit].
 func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metrics prometheus.Gatherer, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -42,7 +42,7 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxRequestsInFlight: 4,
 		Timeout:             20 * time.Second,
 	}))
-	limited := limit(listener, maxConnections, maxConnectionsOfEach)
+	limited := limit(listener, maxConnections, maxConnectionsPerAddress)
 	server := &http.Server{
 		ConnState:         limited.follow,
 		Handler:           http.MaxBytesHandler(mux, 4<<10),

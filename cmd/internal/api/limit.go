@@ -7,12 +7,13 @@ import (
 	"sync"
 )
 
-// limit returns a listener with limits of idle connections, and of as many with a request in progress: in total, and
-// for each address.
+// limit returns a listener that limits idle connections and connections with a running request: all at most in total,
+// and each at most for one address.
 //
-// It never makes a client wait. If there are too many connections, it closes the oldest one of the address that has
-// the most. So a new client always has time for its request, and a client with few connections loses none to one with
-// many. Idle connections and those in progress count separately, so that idle ones end no request.
+// It never makes a client wait. If there are too many connections, it closes the oldest connection of the address that
+// has the most. So a new client always has time for its request, and a client with few connections loses none because
+// of a client with many. Idle connections and running requests are counted separately, so that idle connections end no
+// request.
 func limit(listener net.Listener, all, each int) *limitedListener {
 	return &limitedListener{Listener: listener, all: all, each: each, open: make(map[*limitedConn]struct{})}
 }
@@ -23,7 +24,7 @@ type limitedListener struct {
 
 	mu   sync.Mutex
 	open map[*limitedConn]struct{}
-	// turns orders connections by their last change.
+	// turns counts the changes of connections. It orders them by their last change.
 	turns uint64
 }
 
@@ -33,33 +34,33 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	admitted := &limitedConn{Conn: conn, listener: l, from: origin(conn.RemoteAddr())}
+	admitted := &limitedConn{Conn: conn, listener: l, from: networkOf(conn.RemoteAddr())}
 	l.enter(admitted, false)
 	return admitted, nil
 }
 
-// follow is an http.Server's ConnState: it records when a request begins and ends.
+// follow is the ConnState function of an http.Server. It notes when a request begins and ends.
 func (l *limitedListener) follow(conn net.Conn, state http.ConnState) {
 	if c, ok := conn.(*limitedConn); ok && (state == http.StateActive || state == http.StateIdle) {
 		l.enter(c, state == http.StateActive)
 	}
 }
 
-// enter counts a connection as idle or in progress, and closes one if there are too many of that kind.
+// enter counts a connection as idle or running, and closes a connection if there are too many of that kind.
 func (l *limitedListener) enter(c *limitedConn, answered bool) {
 	l.mu.Lock()
 	l.turns++
 	c.answered, c.turn = answered, l.turns
 	l.open[c] = struct{}{}
-	surplus := l.surplus(c)
+	surplus := l.connectionToClose(c)
 	l.mu.Unlock()
 	if surplus != nil {
 		_ = surplus.Close()
 	}
 }
 
-// surplus returns the connection to close after c was counted, or nil.
-func (l *limitedListener) surplus(c *limitedConn) *limitedConn {
+// connectionToClose returns the connection to close after c was counted, or nil.
+func (l *limitedListener) connectionToClose(c *limitedConn) *limitedConn {
 	count, all := make(map[netip.Prefix]int), 0
 	for other := range l.open {
 		if other.answered == c.answered {
@@ -94,7 +95,7 @@ type limitedConn struct {
 	listener *limitedListener
 	from     netip.Prefix
 
-	// The listener's mutex guards these: whether a request is in progress, and the turn of the last change.
+	// The listener's mutex guards these fields: whether a request is running, and the number of the last change.
 	answered bool
 	turn     uint64
 }
@@ -105,9 +106,9 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// origin returns what counts as one address: for IPv6 the /64 network, since one machine can have all of its
-// addresses.
-func origin(address net.Addr) netip.Prefix {
+// networkOf returns the network that counts as one address. For IPv6 that is the /64 network, because one machine can
+// use all its addresses.
+func networkOf(address net.Addr) netip.Prefix {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}

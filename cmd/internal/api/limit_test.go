@@ -185,12 +185,12 @@ func TestOneMachineIsOneAddress(t *testing.T) {
 		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true},
 		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
 	} {
-		a, b := origin(&net.TCPAddr{IP: net.ParseIP(pair.a), Port: 1}), origin(&net.TCPAddr{IP: net.ParseIP(pair.b), Port: 2})
+		a, b := networkOf(&net.TCPAddr{IP: net.ParseIP(pair.a), Port: 1}), networkOf(&net.TCPAddr{IP: net.ParseIP(pair.b), Port: 2})
 		if (a == b) != pair.same {
 			t.Errorf("%s counts as %s, %s as %s", pair.a, a, pair.b, b)
 		}
 	}
-	if a, b := origin(&net.UnixAddr{}), origin(nil); a != b {
+	if a, b := networkOf(&net.UnixAddr{}), networkOf(nil); a != b {
 		t.Errorf("what has no address counts as %s and %s", a, b)
 	}
 }
@@ -207,7 +207,7 @@ func TestConnectionsAreBoundedAllInAllAndOfEachAddress(t *testing.T) {
 		for i := range 10 {
 			here, there := net.Pipe()
 			defer there.Close()
-			l.enter(&limitedConn{Conn: here, listener: l, from: origin(&net.TCPAddr{IP: net.ParseIP(test.address(i))})}, false)
+			l.enter(&limitedConn{Conn: here, listener: l, from: networkOf(&net.TCPAddr{IP: net.ParseIP(test.address(i))})}, false)
 		}
 		if len(l.open) != 3 {
 			t.Errorf("%s: %d are open, want 3", name, len(l.open))

@@ -14,25 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSocketPath is the limit of Linux.
+// maxSocketPath is Linux's limit of the length of a socket's path.
 const maxSocketPath = 107
 
-// ErrSocketInUse is returned by [Listen] when another process serves the
-// socket.
+// ErrSocketInUse is returned by [Listen] if another process listens on the socket.
 var ErrSocketInUse = errors.New("socket is in use")
 
-// Listen creates the socket, readable and writable for its owner only. It replaces a socket that no process serves,
-// returns ErrSocketInUse for one in use, and changes neither the directory nor a file that is not a socket. Closing
-// the listener removes the socket.
+// Listen creates the socket, which only its owner can use. It replaces a socket on which no process listens. It returns
+// ErrSocketInUse if a process listens, and never changes the directory or a file that is not a socket. Closing the
+// listener removes the socket.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("listen on socket %s: the path has %d bytes and may have %d; set journal to a shorter path",
 			path, len(path), maxSocketPath)
 	}
-	if err := free(ctx, path); err != nil {
+	if err := requireFree(ctx, path); err != nil {
 		return nil, fmt.Errorf("listen on socket %s: %w", path, err)
 	}
-	// Created under another name, so that it has its final mode before a client can find it.
+	// Create the socket under another name, so that it has its final mode before a client can find it.
 	draft := filepath.Join(filepath.Dir(path), "."+strconv.Itoa(os.Getpid())+".sock")
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen on socket %s: %w", path, err)
@@ -51,8 +50,8 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// free checks that path may be replaced.
-func free(ctx context.Context, path string) error {
+// requireFree returns an error unless path may be replaced.
+func requireFree(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,7 +73,7 @@ func free(ctx context.Context, path string) error {
 	return fmt.Errorf("cannot tell whether another process serves it: %w", err)
 }
 
-// socketListener removes its own socket when it closes, and no other file.
+// socketListener removes only its own socket when it is closed.
 type socketListener struct {
 	net.Listener
 	path string

@@ -16,12 +16,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Metrics has EKCO's collectors, in its own registry. Its methods are safe for concurrent use, but only one goroutine
-// may call Folded and State.
+// Metrics has EKCO's collectors in a registry of their own. Its methods are safe for concurrent use, except that only
+// one goroutine may call Folded and State.
 type Metrics struct {
 	registry *prometheus.Registry
-	// attention is a separate registry: its collector waits for the goroutine that calls State, which waits for
-	// whole.
+	// attention is a separate registry. Its collector waits for the goroutine that calls State, and that goroutine
+	// waits for whole.
 	attention *prometheus.Registry
 
 	machines       *prometheus.GaugeVec
@@ -47,18 +47,17 @@ type Metrics struct {
 	clockSkew      prometheus.Gauge
 	apiUp          prometheus.Gauge
 
-	measured measured
-	tracked  tracked
-	// known has the gauges that exist from the start; whole guards it.
-	known []labelled
-	// checks has the preflights that may hold an action.
+	measured measureGauges
+	tracked  openActionData
+	// known has the gauges that exist from the start. whole guards it.
+	known []labelledGauge
+	// checks has the names of the preflights that may hold an action.
 	checks []string
-	// whole is locked during changes, so that a scrape sees a complete state.
-	whole sync.Mutex
+	// stateLock is locked during changes, so that a scrape sees a consistent state.
+	stateLock sync.Mutex
 }
 
-// NewMetrics returns the collectors, with those of the Go runtime and of the
-// process.
+// NewMetrics returns the collectors, together with the collectors of the Go runtime and of the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:       prometheus.NewRegistry(),
@@ -85,7 +84,7 @@ func NewMetrics() *Metrics {
 		clockJumps:     counter("ekco_clock_jumps_total", "Times that the clock of EKCO's machine was set, or the machine slept."),
 		clockSkew:      gauge("ekco_clock_skew_seconds", "How far the Kubernetes API's clock was ahead of EKCO's when EKCO started; 0 if that is unknown, or the clock was set since."),
 		apiUp:          gauge("ekco_api_up", "1 while the Kubernetes API answers, as far as EKCO knows."),
-		tracked:        newTracked(), measured: measured{},
+		tracked:        newTracked(), measured: measureGauges{},
 	}
 	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
 	info := version.Get()
@@ -97,18 +96,19 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// MayHold sets the preflights whose holds are counted, even while there are none.
+// MayHold sets the names of the preflights for which holds are counted, so that their metrics exist before the first
+// hold.
 func (m *Metrics) MayHold(preflights iter.Seq[string]) {
-	m.whole.Lock()
-	defer m.whole.Unlock()
+	m.stateLock.Lock()
+	defer m.stateLock.Unlock()
 	m.checks, m.known = slices.Collect(preflights), nil
 }
 
-// Gatherer returns what /metrics serves.
+// Gatherer returns the metrics that /metrics serves.
 func (m *Metrics) Gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{m.attention, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		m.whole.Lock()
-		defer m.whole.Unlock()
+		m.stateLock.Lock()
+		defer m.stateLock.Unlock()
 		return m.registry.Gather()
 	})}
 }
@@ -126,7 +126,7 @@ func (m *Metrics) Appended(events int, took time.Duration, err error) {
 // JournalSize records the size of the journal's file in bytes.
 func (m *Metrics) JournalSize(bytes int64) { m.bytes.Set(float64(bytes)) }
 
-// Observed records how long a change took to be in the journal.
+// Observed records the time from a change to its record in the journal.
 func (m *Metrics) Observed(resource string, lag time.Duration) {
 	m.lag.WithLabelValues(resource).Observe(lag.Seconds())
 }
@@ -134,7 +134,7 @@ func (m *Metrics) Observed(resource string, lag time.Duration) {
 // MirrorFailed counts one failed write of the mirror.
 func (m *Metrics) MirrorFailed(error) { m.mirrorFailures.Inc() }
 
-// Folded counts one event. It is called once for each new event.
+// Folded counts one event. It must be called once for each new event.
 func (m *Metrics) Folded(event journal.Decoded) {
 	m.sequence.Set(float64(event.Seq))
 	switch p := event.Body.(type) {
@@ -151,10 +151,10 @@ func (m *Metrics) Folded(event journal.Decoded) {
 		if p.CutShort {
 			break // a cancelled step has not failed
 		}
-		m.stepFailures.WithLabelValues(m.tracked.what(event.Event, p.Step)).Inc()
+		m.stepFailures.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
 		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {
-			m.stepSeconds.WithLabelValues(m.tracked.what(event.Event, p.Step)).Observe(took.Seconds())
+			m.stepSeconds.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Observe(took.Seconds())
 		}
 	case *journal.ClockJumped:
 		m.clockJumps.Inc()
@@ -164,14 +164,14 @@ func (m *Metrics) Folded(event journal.Decoded) {
 	}
 }
 
-// State records the present state.
+// State updates the gauges from the present state.
 func (m *Metrics) State(s *fsm.World) {
-	m.whole.Lock()
-	defer m.whole.Unlock()
+	m.stateLock.Lock()
+	defer m.stateLock.Unlock()
 	for _, vector := range []*prometheus.GaugeVec{m.machines, m.openActions, m.holds, m.refusals} {
 		vector.Reset()
 	}
-	m.zeroes(s.State)
+	m.setToZero(s.State)
 	m.measure(s)
 	for _, thing := range s.Things {
 		m.machines.WithLabelValues(thing.Machine(), string(thing.State)).Inc()
@@ -206,8 +206,8 @@ func (m *Metrics) State(s *fsm.World) {
 	m.sequence.Set(float64(s.Seq))
 }
 
-// Requested counts a request to the Kubernetes API: its RBAC verb, its resource, and the status code of the answer, 0
-// without an answer.
+// Requested counts a request to the Kubernetes API by its RBAC verb, its resource, and the status code of the answer (0
+// without an answer).
 func (m *Metrics) Requested(verb, resource string, code int) {
 	label := "error"
 	if code != 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// attentionTimeout is how long a scrape waits for a status: an EKCO that does not answer within it needs a person
-// too.
+// attentionTimeout is how long a scrape waits for a status. If EKCO does not answer in this time, it also needs a
+// person.
 const attentionTimeout = 2 * time.Second
 
-// Attend adds the metric that says whether a person is needed, from the status at each scrape. verb names the kinds
-// of actions. Call it before the first scrape.
+// Attend adds the metric that reports whether a person is needed. Each scrape reads the status for it. verb returns the
+// name of a kind of action. Call Attend before the first scrape.
 func (m *Metrics) Attend(status func(context.Context) (Status, error), verb func(journal.ActionKind) string) {
 	m.attention.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ekco_needs_attention",

@@ -6,11 +6,11 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// measured has the gauges with the measures of machines, by name. A gauge exists from its first value on. Only the
-// goroutine of [Metrics.State] uses it.
-type measured map[string]*prometheus.GaugeVec
+// measureGauges has the gauges for the measures of machines, by name. A gauge exists from its first value on. Only the
+// goroutine that calls [Metrics.State] uses it.
+type measureGauges map[string]*prometheus.GaugeVec
 
-// measure replaces all values by the present ones.
+// measure replaces all values with the present ones.
 func (m *Metrics) measure(w *fsm.World) {
 	for _, vector := range m.measured {
 		vector.Reset()
@@ -26,8 +26,8 @@ func (m *Metrics) measure(w *fsm.World) {
 	}
 }
 
-// vector returns the gauge with the measure's name. It registers a new one.
-func (m measured) vector(registry *prometheus.Registry, measure fsm.Measure) *prometheus.GaugeVec {
+// vector returns the gauge of the measure, and registers it if it is new.
+func (m measureGauges) vector(registry *prometheus.Registry, measure fsm.Measure) *prometheus.GaugeVec {
 	if vector := m[measure.Name]; vector != nil {
 		return vector
 	}

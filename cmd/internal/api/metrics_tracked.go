@@ -16,29 +16,29 @@ var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
 // callBuckets go from 5 ms, a fast etcd, to 20 s, a Ceph that does not answer.
 var callBuckets = prometheus.ExponentialBuckets(0.005, 2, 13)
 
-// unknown is the label if the events do not say it.
+// unknown is the label value if the events do not have the information.
 const unknown = "unknown"
 
-// tracked has what is needed between two events to measure them, for open actions only.
-type tracked struct {
+// openActionData has the data from earlier events of open actions that later events need for measurements.
+type openActionData struct {
 	kinds map[string]journal.ActionKind
-	// does has what steps do according to the plan, by action and step. It is the label of a step's metrics, so that
-	// a metric has few values.
+	// does has the Does of each step according to the plan, by action and step. It is the label of the metrics of
+	// steps, because it has few values.
 	does map[string]map[string]string
-	// steps has the times of step.started, by action and step.
+	// steps has the times of the events step.started, by action and step.
 	steps map[string]map[string]time.Time
 }
 
-func newTracked() tracked {
-	return tracked{
+func newTracked() openActionData {
+	return openActionData{
 		kinds: make(map[string]journal.ActionKind),
 		does:  make(map[string]map[string]string),
 		steps: make(map[string]map[string]time.Time),
 	}
 }
 
-// plan records what the steps of a planned action do.
-func (t tracked) plan(action string, plan journal.Plan) {
+// plan stores the Does of the steps of a planned action.
+func (t openActionData) plan(action string, plan journal.Plan) {
 	if t.does[action] != nil || len(plan.Steps) == 0 {
 		return
 	}
@@ -49,26 +49,26 @@ func (t tracked) plan(action string, plan journal.Plan) {
 	t.does[action] = does
 }
 
-// what returns what a step does.
-func (t tracked) what(event journal.Event, step string) string {
+// doesOf returns the Does of a step.
+func (t openActionData) doesOf(event journal.Event, step string) string {
 	return cmp.Or(t.does[event.Action][step], unknown)
 }
 
-func (t tracked) begin(event journal.Event, step string) {
+func (t openActionData) begin(event journal.Event, step string) {
 	if t.steps[event.Action] == nil {
 		t.steps[event.Action] = make(map[string]time.Time)
 	}
 	t.steps[event.Action][step] = event.Time
 }
 
-func (t tracked) end(event journal.Event, step string) (time.Duration, bool) {
+func (t openActionData) end(event journal.Event, step string) (time.Duration, bool) {
 	began, known := t.steps[event.Action][step]
 	delete(t.steps[event.Action], step)
 	return max(0, event.Time.Sub(began)), known
 }
 
 // moveClock adjusts the times to a clock that jumped.
-func (t tracked) moveClock(by time.Duration) {
+func (t openActionData) moveClock(by time.Duration) {
 	for _, steps := range t.steps {
 		for step, began := range steps {
 			steps[step] = began.Add(by)
@@ -77,7 +77,7 @@ func (t tracked) moveClock(by time.Duration) {
 }
 
 // close removes an action and returns its kind.
-func (t tracked) close(action string) journal.ActionKind {
+func (t openActionData) close(action string) journal.ActionKind {
 	kind, known := t.kinds[action]
 	delete(t.kinds, action)
 	delete(t.does, action)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer is the process at the other end of a connection, according to the kernel.
+// peer is the process at the other end of a connection, as the kernel reports it.
 type peer struct {
 	uid uint32
 	pid int32
@@ -22,7 +22,7 @@ type peer struct {
 
 type peerKey struct{}
 
-// withPeer is an http.Server's ConnContext: it adds the peer.
+// withPeer is the ConnContext function of an http.Server. It adds the peer to the context.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peerOf(conn))
 }
@@ -47,8 +47,8 @@ func peerOf(conn net.Conn) peer {
 	return peer{uid: cred.Uid, pid: cred.Pid}
 }
 
-// admitted returns an error unless the peer may use the socket.
-func (p peer) admitted() error {
+// requireAllowed returns an error unless the peer may use the socket.
+func (p peer) requireAllowed() error {
 	switch {
 	case p.err != nil:
 		return fmt.Errorf("identify the client: %w: %w", p.err, ErrForbidden)
@@ -58,8 +58,8 @@ func (p peer) admitted() error {
 	return nil
 }
 
-// actor returns the name that is recorded with the peer's requests: the user according to the kernel, and the
-// client's own claim about sudo.
+// actor returns the name to record with the peer's requests: the user that the kernel reports, and the sudo user that
+// the client claims.
 func (p peer) actor(host, sudoUser string) string {
 	actor := "cli:" + userName(p.uid) + "@" + host
 	if sudoUser = plainName(sudoUser); sudoUser != "" {
@@ -68,7 +68,7 @@ func (p peer) actor(host, sudoUser string) string {
 	return actor
 }
 
-// LocalActor returns that name for requests of this process.
+// LocalActor returns the name to record with requests of this process.
 func LocalActor() string {
 	return peer{uid: uint32(os.Geteuid())}.actor(hostName(), os.Getenv("SUDO_USER"))
 }
@@ -83,7 +83,7 @@ func userName(uid uint32) string {
 	return "uid" + id
 }
 
-// plainName keeps the characters of user names, at most 32.
+// plainName keeps at most 32 characters, and only characters of user names.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

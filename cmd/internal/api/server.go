@@ -15,11 +15,11 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// stopTimeout is how long calls in progress may take to end.
+// stopTimeout is how long running calls may take to end.
 const stopTimeout = 3 * time.Second
 
-// Serve serves the backend on a listener from [Listen] until ctx ends, and closes it. Then it cuts streams, and other
-// calls have 3 s to end.
+// Serve serves the backend on a listener from [Listen] until ctx ends, and closes the listener. It then ends all
+// streams, and gives other calls 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
 	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, timeout: writeTimeout}
 	return s.serve(ctx, listener)
@@ -66,7 +66,7 @@ type server struct {
 	backend Backend
 	log     *slog.Logger
 	host    string
-	// stopping ends when the server stops; streams end with it.
+	// stopping ends when the server stops. It ends the streams.
 	stopping context.Context
 	// timeout is how long a peer may not read.
 	timeout   time.Duration
@@ -82,8 +82,8 @@ func (s *server) routes() http.Handler {
 	handle(pathThing, call(func(ctx context.Context, in ThingRequest, _ string) ([]ThingExplanation, error) {
 		return s.backend.ExplainThing(ctx, in)
 	}, s))
-	handle(pathExplain, named(s, s.backend.Explain))
-	handle(pathRequest, named(s, s.backend.Request))
+	handle(pathExplain, withActor(s, s.backend.Explain))
+	handle(pathRequest, withActor(s, s.backend.Request))
 	handle(command[PauseRequest](s))
 	handle(command[ResumeRequest](s))
 	handle(command[RetryRequest](s))
@@ -99,7 +99,7 @@ func (s *server) routes() http.Handler {
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, _ := r.Context().Value(peerKey{}).(peer)
-		if err := who.admitted(); err != nil {
+		if err := who.requireAllowed(); err != nil {
 			s.log.Warn("refused a call on the socket", "path", r.URL.Path, "uid", who.uid, "pid", who.pid, "error", err)
 			s.fail(w, err)
 			return
@@ -108,15 +108,16 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// named adapts a method whose request has an actor: it sets the peer, and ignores the request's own.
-func named[Out any](s *server, do func(context.Context, fsm.Request) (Out, error)) http.HandlerFunc {
+// withActor adapts a method with an actor in its request. It sets the peer as the actor, and ignores the request's own
+// value.
+func withActor[Out any](s *server, do func(context.Context, fsm.Request) (Out, error)) http.HandlerFunc {
 	return call(func(ctx context.Context, in fsm.Request, actor string) (Out, error) {
 		in.Actor = actor
 		return do(ctx, in)
 	}, s)
 }
 
-// command returns the path and the handler of a command. Its actor is the peer, too.
+// command returns the path and the handler of a command. Like [withActor], the handler sets the peer as the actor.
 func command[C Command](s *server) (string, http.HandlerFunc) {
 	return (*new(C)).path(), call(func(ctx context.Context, in C, actor string) (nothing, error) {
 		return nothing{}, s.backend.Do(ctx, in.By(actor))
@@ -155,7 +156,7 @@ func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error 
 	if err != nil {
 		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)
 	}
-	// The server continues to read, to notice a closed connection.
+	// The server continues to read, in order to notice a closed connection.
 	if err := control.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("lift the time to read the request: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// timeoutWriter writes through to the connection, with a timeout for a peer that does not read.
+// timeoutWriter writes to the connection, with a timeout for a peer that does not read.
 type timeoutWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -35,8 +35,7 @@ func (p *timeoutWriter) Write(content []byte) (int, error) {
 	return n, p.control.Flush()
 }
 
-// streaming returns a context that ends with the request, with the server, and
-// when end is called.
+// streaming returns a context that ends with the request, with the server, and when end is called.
 func (s *server) streaming(r *http.Request) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(s.stopping, cancel) //nolint:contextcheck // a stream also ends with the server
@@ -81,7 +80,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		if lines.Encode(eventLine{Event: &event}) != nil {
 			return
 		}
-		// Live events are sent immediately; a history in large pieces.
+		// Send live events at once, but a history in large pieces.
 		if request.Follow && buffered.Flush() != nil {
 			return
 		}
@@ -93,7 +92,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if ctx.Err() != nil {
-		// Stopped in the middle: the client must not take this for the end.
+		// The stream is incomplete, so the client must not see a regular end.
 		_ = buffered.Flush()
 		panic(http.ErrAbortHandler)
 	}
@@ -102,7 +101,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// export streams gzip'ed NDJSON and sends the outcome in a trailer.
+// export streams gzip-compressed NDJSON, and sends the outcome in a trailer.
 func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	var query journal.Query
 	if err := s.decode(w, r, &query); err != nil {
@@ -134,7 +133,7 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// importEvents reads gzip'ed NDJSON.
+// importEvents reads gzip-compressed NDJSON.
 func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, end := s.streaming(r)
 	defer end()
@@ -147,7 +146,7 @@ func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, answer[journal.JournalImported]{Value: imported})
 }
 
-// timeoutReader has a timeout for a peer that does not send.
+// timeoutReader reads with a timeout for a peer that does not send.
 type timeoutReader struct {
 	r       io.Reader
 	control *http.ResponseController
@@ -159,7 +158,7 @@ func (p *timeoutReader) Read(into []byte) (int, error) {
 	}
 	n, err := p.r.Read(into)
 	if err != nil {
-		// The import is written after this, without a timeout.
+		// EKCO writes the imported events after this, without a timeout.
 		if lift := p.control.SetReadDeadline(time.Time{}); lift != nil {
 			return n, lift
 		}

@@ -139,7 +139,7 @@ func TestABrokenConnectionDoesNotNameADraftOfTheSocket(t *testing.T) {
 func TestAnErrorKeepsItsIdentityAndText(t *testing.T) {
 	backend := &fakeBackend{}
 	client := dial(t, serve(t, backend))
-	for _, identity := range identities {
+	for _, identity := range knownErrors {
 		backend.err = fmt.Errorf("retry purge-w-1: %w", identity.err)
 		for name, ask := range map[string]func() error{
 			"retry":  func() error { return client.Do(context.Background(), RetryRequest{}) },
@@ -478,7 +478,7 @@ func TestThePeerIsJudgedByItsUID(t *testing.T) {
 		{peer{uid: own + 4711}, ErrForbidden},
 		{peer{err: errors.New("no credentials")}, ErrForbidden},
 	} {
-		if err := test.peer.admitted(); !errors.Is(err, test.want) {
+		if err := test.peer.requireAllowed(); !errors.Is(err, test.want) {
 			t.Errorf("%+v: got %v, want %v", test.peer, err, test.want)
 		}
 	}

@@ -15,44 +15,46 @@ import (
 
 // ThingRequest selects the things to explain.
 type ThingRequest struct {
-	// Kind is the things' machine or kind, in upper or lower case, and Name their name.
+	// Kind is the machine or kind of the things, in upper or lower case. Name is their name.
 	Kind string `json:"kind,omitempty"`
 	Name string `json:"name,omitempty"`
-	// Action, if set, selects the thing of that open action instead.
+	// Action selects the thing of that open action instead, if it is set.
 	Action string `json:"action,omitempty"`
 }
 
-// ThingExplanation explains the state of a thing, and what stops EKCO from acting on it.
+// ThingExplanation explains the state of a thing, and why EKCO does not act on it.
 type ThingExplanation struct {
 	Now     time.Time       `json:"now"`
 	Machine string          `json:"machine"`
 	Subject journal.Subject `json:"subject"`
 	State   journal.State   `json:"state"`
 	Since   time.Time       `json:"since"`
-	// FactsSeq is the event with its last facts, GoneSeq the event with its end; 0 if there is none.
+	// FactsSeq is the number of the event with the last facts, and GoneSeq of the event with the end. They are 0 if
+	// there is no such event.
 	FactsSeq uint64 `json:"facts_seq"`
 	GoneSeq  uint64 `json:"gone_seq"`
-	// Actions has its open actions, Refusals what stops EKCO from others.
+	// Actions has the thing's open actions. Refusals has the reasons why EKCO starts no others.
 	Actions  []journal.ActionRecord `json:"actions"`
 	Refusals []fsm.Refusal          `json:"refusals"`
 	// Contests has the changes that another program keeps undoing.
 	Contests []ContestStatus `json:"contests"`
-	// Last has the end of the last action of each kind, as far as the machine needs it.
+	// Last has the end of the last action of each kind that the machine remembers.
 	Last map[journal.ActionKind]fsm.Ending `json:"last"`
-	// Next is what EKCO will begin automatically, and what prevents that. It is empty if no operator runs.
+	// Next lists the actions that EKCO will begin automatically, and what prevents them. It is empty if no operator
+	// runs.
 	Next []fsm.Upcoming `json:"next"`
 }
 
-// Foresee fills in Next of each thing.
+// Foresee sets Next of each thing.
 func Foresee(things []ThingExplanation, s *fsm.State, p fsm.Policy) {
 	for i := range things {
 		things[i].Next = append([]fsm.Upcoming{}, fsm.ForeseeThing(s, p, things[i].Now, things[i].Subject)...)
 	}
 }
 
-// ContestStatus is a change that EKCO does not repeat for a time.
+// ContestStatus describes a change that EKCO does not repeat for a while.
 type ContestStatus struct {
-	// Key identifies the change; Action made it last, at Last.
+	// Key identifies the change. Action is the last action that made it, at the time Last.
 	Key    string    `json:"key"`
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
@@ -60,8 +62,8 @@ type ContestStatus struct {
 	Until time.Time `json:"until"`
 }
 
-// ExplainThings explains the selected things, the ones seen last first. Several can have the same name with different
-// UIDs.
+// ExplainThings explains the selected things. The most recently seen thing comes first; several things can have the
+// same name and different UIDs.
 func ExplainThings(s *fsm.State, now time.Time, request ThingRequest) ([]ThingExplanation, error) {
 	meant := func(t *fsm.Thing) bool { return t.Name == request.Name && isOf(t, request.Kind) }
 	if request.Action != "" {
@@ -96,7 +98,7 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 		Now: now, Machine: t.Machine(), Subject: t.Subject, State: t.State, Since: t.Since, FactsSeq: t.FactsSeq, GoneSeq: t.GoneSeq,
 		Actions: []journal.ActionRecord{}, Refusals: []fsm.Refusal{}, Next: []fsm.Upcoming{},
 	}
-	for _, record := range shown(s.OpenActions()) {
+	for _, record := range forStatus(s.OpenActions()) {
 		if fsm.Key(record.Subject) == fsm.Key(t.Subject) {
 			explained.Actions = append(explained.Actions, record)
 		}
@@ -121,7 +123,7 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 	return explained
 }
 
-// concerns reports whether a refusal stops EKCO from acting on the thing.
+// concerns reports whether a refusal prevents that EKCO acts on the thing.
 func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 	if refusal.Subject != journal.ClusterSubject {
 		return fsm.Key(refusal.Subject) == fsm.Key(t.Subject)
@@ -130,13 +132,13 @@ func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 	return kind != nil && kind.Machine == t.Machine() && t.GoneSeq == 0
 }
 
-// unknownThing is the error for an unknown name.
+// unknownThing returns the error for an unknown name.
 func unknownThing(s *fsm.State, request ThingRequest) error {
 	near := fsm.DidYouMean(fsm.Near(request.Kind+"/"+request.Name, thingNames(s)))
 	return fmt.Errorf("EKCO knows no %s %s%s%w", request.Kind, request.Name, near, Hidden(ErrNotFound))
 }
 
-// thingNames yields each name once.
+// thingNames yields the names of all things without duplicates.
 func thingNames(s *fsm.State) iter.Seq[string] {
 	names := map[string]bool{}
 	for _, t := range s.Things {

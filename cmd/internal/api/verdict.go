@@ -15,15 +15,17 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Overall is the verdict about the status.
+// Overall is the verdict on the whole status.
 type Overall string
 
 // The verdicts, from good to bad.
 const (
-	// OverallOK: EKCO has nothing to do, and there are no problems.
+	// OverallOK means that EKCO has nothing to do, and there are no problems.
 	OverallOK Overall = "ok"
-	// OverallWorking: EKCO works, or waits for something that needs no person.
+	// OverallWorking means that EKCO works, or waits for something without the need of a person.
 	OverallWorking Overall = "working"
+	// OverallPaused: a person paused EKCO for the whole cluster, less than a day ago, and the pause holds no action.
+	OverallPaused Overall = "paused"
 	// OverallNeedsYou: something needs a person.
 	OverallNeedsYou Overall = "needs_you"
 )
@@ -31,7 +33,7 @@ const (
 // ProblemKind is the kind of a problem, for programs.
 type ProblemKind string
 
-// The kinds of problem.
+// These are the kinds of problems.
 const (
 	ProblemJournalNotOpen    ProblemKind = "journal_not_open"
 	ProblemSafeMode          ProblemKind = "safe_mode"
@@ -44,46 +46,49 @@ const (
 	ProblemHeld              ProblemKind = "held"
 	ProblemNodeLost          ProblemKind = "node_lost"
 	ProblemBlocked           ProblemKind = "blocked"
+	ProblemPaused            ProblemKind = "paused"
 	ProblemMirror            ProblemKind = "mirror"
 	ProblemDefect            ProblemKind = "defect"
 	ProblemNeedsPerson       ProblemKind = "needs_person"
 )
 
-// Problem is something that is wrong.
+// Problem describes one problem.
 type Problem struct {
 	Kind ProblemKind `json:"kind"`
-	// NeedsYou is set if it does not end without a person.
+	// NeedsYou is true if the problem does not end without a person.
 	NeedsYou bool `json:"needs_you"`
-	// Thing is the KIND/NAME that has it; empty for EKCO itself.
+	// Thing is the KIND/NAME of the thing with the problem, or "" if EKCO itself has it.
 	Thing string `json:"thing"`
-	// Since is when it began, nil if unknown.
+	// Since is when the problem began; nil if unknown.
 	Since *time.Time `json:"since"`
-	// Reason says what is wrong, Advice what to do, Command what to run first; for people.
+	// Reason, Advice and Command are for persons: what is wrong, what to do, and which command to run first.
 	Reason  string `json:"reason"`
 	Advice  string `json:"advice"`
 	Command string `json:"command"`
 }
 
-// apiGrace is how long the Kubernetes API may not answer before that needs a person: an API server that restarts
-// answers again by then.
+// apiGrace is how long the Kubernetes API may not answer before that needs a person. An API server that restarts
+// answers again in less time.
 const apiGrace = 5 * time.Minute
 
-// Judge fills in the problems of a status that is otherwise complete, first those that need a person, and the
-// verdict. verb names the kinds of actions.
+// Judge sets the problems and the verdict of a status that is otherwise complete. Problems that need a person come
+// first. verb returns the name of a kind of action.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
-	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
-		nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
+	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), pauseProblems(status), mirrorProblems(status),
+		actionProblems(status, verb), nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
 	switch {
 	case len(problems) > 0 && problems[0].NeedsYou:
 		status.Verdict = OverallNeedsYou
+	case paused(status):
+		status.Verdict = OverallPaused
 	case len(problems) > 0 || len(status.Actions) > 0 || status.Starting != nil:
 		status.Verdict = OverallWorking
 	}
 }
 
-// at returns nil for an unknown time.
+// at returns a pointer to the time, or nil for an unknown time.
 func at(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -122,7 +127,7 @@ func journalProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
-// mirrorProblems come after an outage of the API, which may be their cause.
+// mirrorProblems must come after an outage of the API, because the outage may be their cause.
 func mirrorProblems(status *Status) []Problem {
 	reason := "open actions cannot be mirrored in the cluster: " + status.Mirror
 	switch {
@@ -135,7 +140,7 @@ func mirrorProblems(status *Status) []Problem {
 	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "EKCO retries; until then the EKCO of another machine would not know of them"}}
 }
 
-// safeModeReason says why EKCO is in safe mode; "" if it is not. A damaged journal usually lacks its newest events
+// safeModeReason returns the reason why EKCO is in safe mode, or "". A damaged journal usually lacks its newest events,
 // too.
 func safeModeReason(j JournalStatus) string {
 	switch {
@@ -154,7 +159,7 @@ func operatorProblems(status *Status) (problems []Problem) {
 	if !o.Running && o.PID == 0 {
 		since, reason := o.StartedAt, "no operator runs: the last one did not stop in order"
 		if status.Journal.LastTime.After(since) {
-			since = status.Journal.LastTime // it ran until then
+			since = status.Journal.LastTime // EKCO ran until then
 		}
 		switch {
 		case o.StartedAt.IsZero():
@@ -186,10 +191,62 @@ func operatorProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
+// pausedTooLong is the age at which a pause of everything was probably forgotten.
+const pausedTooLong = 24 * time.Hour
+
+// paused reports whether EKCO is paused for the whole cluster.
+func paused(status *Status) bool {
+	_, everything := status.Pauses[""]
+	return everything
+}
+
+// pauseProblems returns a problem for the pause of everything, and for each other pause that holds an action.
+func pauseProblems(status *Status) (problems []Problem) {
+	for _, key := range slices.Sorted(maps.Keys(status.Pauses)) {
+		pause, word, holds := status.Pauses[key], "", holdsActions(status, key)
+		if key != "" && !holds {
+			continue
+		}
+		problem := Problem{Kind: ProblemPaused, NeedsYou: holds && pause.Until.IsZero(), Since: at(pause.At)}
+		reason := "EKCO does nothing"
+		if key == "" {
+			problem.NeedsYou = holds || status.Now.Sub(pause.At) >= pausedTooLong
+		} else {
+			problem.Thing, word = pausedThing(key), " "+key
+			reason = "EKCO does nothing about " + problem.Thing
+		}
+		problem.Reason = fmt.Sprintf("%s since %s (by %s: %q)", reason, words.Stamp(pause.At), pause.By, pause.Reason)
+		problem.Command = "ekco resume" + word
+		problem.Advice = "to end the pause: " + problem.Command
+		if !pause.Until.IsZero() {
+			problem.Advice = fmt.Sprintf("it ends at %s; to end it now: %s", words.Stamp(pause.Until), problem.Command)
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// pausedThing returns the KIND/NAME of a key in [Status.Pauses].
+func pausedThing(key string) string {
+	if strings.Contains(key, "/") {
+		return key
+	}
+	return fsmnode.Machine + "/" + key
+}
+
+// holdsActions reports whether a pause prevents an action that is due, or may be due later.
+func holdsActions(status *Status, key string) bool {
+	of := func(rule string, subject journal.Subject) bool {
+		return rule == fsm.RulePaused && (key == "" || thingName(subject) == pausedThing(key))
+	}
+	return slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return of(u.Rule, u.Subject) }) ||
+		slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return of(r.Rule, r.Subject) })
+}
+
 func actionProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, action := range status.Actions {
 		problem := Problem{Thing: thingName(action.Subject), Command: "ekco explain " + action.ID}
-		what := deed(verb(action.Kind), action.Subject)
+		what := actionText(verb(action.Kind), action.Subject)
 		others, waits, tooLong := heldByOthers(status.Now, status.Progress[action.ID])
 		switch step, hold, needy := gravestHold(status.Now, action); {
 		case action.Unreadable != "":
@@ -225,7 +282,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 	return problems
 }
 
-// NextTryHint says when EKCO retries a stalled action automatically, or returns "".
+// NextTryHint returns a text that says when EKCO retries a stalled action automatically, or "".
 func NextTryHint(action journal.ActionRecord) string {
 	if action.Stalled == nil || action.Steps[action.Stalled.Step].NextTry.IsZero() {
 		return ""
@@ -233,11 +290,11 @@ func NextTryHint(action journal.ActionRecord) string {
 	return "; EKCO retries it at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
-// othersGrace is how long others may hold what a step waits for before that is a problem.
+// othersGrace is how long a step may wait for another program or a person before that is a problem.
 const othersGrace = 30 * time.Second
 
-// heldByOthers returns the step that has waited for others for longest, if that is longer than othersGrace, and
-// whether it needs a person.
+// heldByOthers returns the step that has waited for others for the longest time, if it has waited longer than
+// othersGrace. tooLong reports whether that needs a person.
 func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress, tooLong bool) {
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
 		held := steps[id]
@@ -248,11 +305,11 @@ func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string
 	return step, waits, step != "" && now.Sub(waits.Since) >= attemptGrace
 }
 
-// attemptGrace is how long the attempts of a step may fail before that needs a person: temporary causes are over by
-// then.
+// attemptGrace is how long the attempts of a step may fail before that needs a person. Temporary causes end in less
+// time.
 const attemptGrace = 5 * time.Minute
 
-// gravestHold returns a hold of the action and its step: one that needs a person, if there is one.
+// gravestHold returns a hold of the action with its step. It prefers a hold that needs a person.
 func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold journal.ActionHeld, needy bool) {
 	for _, id := range slices.Sorted(maps.Keys(action.Holds)) {
 		held := action.Holds[id]
@@ -270,16 +327,19 @@ func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold 
 	return step, hold, false
 }
 
-// nodeProblems are the lost nodes. A node that EKCO will handle automatically needs no person yet.
+// nodeProblems are the lost nodes. A node that EKCO will handle automatically needs no person yet. An open action other
+// than a purge does not end the loss.
 func nodeProblems(status *Status) (problems []Problem) {
 	if !status.Operator.Running {
 		return nil // they may be ready again
 	}
 	byItself := map[string]bool{}
 	for _, action := range status.Actions {
-		byItself[action.Subject.UID] = true
+		if action.Kind == journal.ActionPurgeNode {
+			byItself[action.Subject.UID] = true
+		}
 	}
-	// Until EKCO has observed long enough again, it is unknown what it will do about each.
+	// Until EKCO has settled, it is unknown what EKCO will do about each node.
 	settling := slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return u.Rule == fsm.RuleSettling })
 	for _, next := range status.Next {
 		if !next.Never && !next.At.IsZero() && next.Rule == "" {
@@ -319,21 +379,21 @@ func thingProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
-// adviceOfLost says what to do about a lost node. If many are lost at once, the network is the likely cause: purging
-// them one after the other would destroy the cluster.
+// adviceOfLost returns advice about a lost node. If many nodes are lost at once, the network is the likely cause, and
+// purging them one after the other would destroy the cluster.
 func adviceOfLost(status *Status, node string) string {
 	purge := "if it is gone for good: ekco purge-node " + node
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
-	if halfIsLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
+	if isHalfLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
 		return "many nodes are lost at once: check the network first; " + purge
 	}
 	return "repair it; " + purge
 }
 
-// halfIsLost reports whether several nodes, and half of all, are lost. No rule reports that if EKCO would not act on
-// them anyway.
-func halfIsLost(nodes []NodeStatus) bool {
+// isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
+// that if EKCO would not act on them anyway.
+func isHalfLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {
 		if node.State == fsmnode.Purged || node.State == fsmnode.Gone {
@@ -352,7 +412,7 @@ func refusalProblems(status *Status, verb func(journal.ActionKind) string) (prob
 	for _, refusal := range status.Refusals {
 		problem := Problem{
 			Kind: ProblemBlocked, NeedsYou: refusal.NeedsPerson, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
-			Reason: fmt.Sprintf("%s is blocked by %s: %s", deed(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
+			Reason: fmt.Sprintf("%s is blocked by %s: %s", actionText(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
 			Advice: "EKCO continues automatically when that is gone", Command: "ekco status",
 		}
 		if problem.Thing != "" {
@@ -373,8 +433,8 @@ func defects(status *Status) (problems []Problem) {
 	return problems
 }
 
-// deed names an action: "purge of worker-2", "raise the copies of replicapool".
-func deed(verb string, subject journal.Subject) string {
+// actionText returns a text for an action, such as "purge of worker-2" or "raise the copies of replicapool".
+func actionText(verb string, subject journal.Subject) string {
 	switch {
 	case subject.Name == "":
 		return verb
@@ -384,7 +444,7 @@ func deed(verb string, subject journal.Subject) string {
 	return verb + " of " + subject.Name
 }
 
-// thingName returns the argument for "ekco explain"; "" for the cluster.
+// thingName returns the argument for "ekco explain", or "" for the cluster.
 func thingName(subject journal.Subject) string {
 	if subject == journal.ClusterSubject {
 		return ""

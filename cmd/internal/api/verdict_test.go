@@ -33,6 +33,10 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 	node := journal.NodeSubject("w1", "u1")
 	lost := NodeStatus{Name: "w1", UID: "u1", State: fsmnode.Unknown, UnreachableSince: now.Add(-time.Minute)}
 	purge := journal.ActionRecord{ID: "purge-w1-9", Kind: journal.ActionPurgeNode, Subject: node}
+	clears := journal.ActionRecord{ID: "clear-w1-9", Kind: journal.ActionClearNode, Subject: node}
+	paused := func(ago time.Duration, until time.Time) func(*Status) {
+		return func(s *Status) { s.Pauses = map[string]fsm.PauseState{"": {At: now.Add(-ago), Until: until}} }
+	}
 	for name, test := range map[string]struct {
 		change func(*Status)
 		want   Overall
@@ -41,7 +45,22 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 		"nothing":                  {func(*Status) {}, OverallOK, nil},
 		"an action":                {func(s *Status) { s.Actions = append(s.Actions, purge) }, OverallWorking, nil},
 		"it has only just started": {func(s *Status) { s.Starting = &Starting{} }, OverallWorking, nil},
-		"a pause":                  {func(s *Status) { s.Pauses = map[string]fsm.PauseState{"": {}} }, OverallOK, nil},
+		"a pause":                  {paused(time.Hour, time.Time{}), OverallPaused, []ProblemKind{ProblemPaused}},
+		"a pause of a day":         {paused(24*time.Hour, time.Time{}), OverallNeedsYou, []ProblemKind{ProblemPaused}},
+		"a pause that ends":        {paused(time.Hour, now.Add(time.Hour)), OverallPaused, []ProblemKind{ProblemPaused}},
+		"a pause of a node":        {func(s *Status) { s.Pauses = map[string]fsm.PauseState{"w1": {At: now}} }, OverallOK, nil},
+		"a pause that holds an action": {func(s *Status) {
+			paused(time.Minute, now.Add(time.Hour))(s)
+			s.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Things: 2, Rule: fsm.RulePaused}}
+		}, OverallNeedsYou, []ProblemKind{ProblemPaused}},
+		"a pause of a node that holds an action": {func(s *Status) {
+			s.Pauses = map[string]fsm.PauseState{"w1": {At: now}, "w2": {At: now}}
+			s.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: node, Rule: fsm.RulePaused}}
+		}, OverallNeedsYou, []ProblemKind{ProblemPaused}},
+		"a pause of a node that ends and holds an action": {func(s *Status) {
+			s.Pauses = map[string]fsm.PauseState{"w1": {At: now, Until: now.Add(time.Hour)}}
+			s.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: node, Rule: fsm.RulePaused}}
+		}, OverallWorking, []ProblemKind{ProblemPaused}},
 		"a limitation":             {func(s *Status) { s.Absent = []string{"may not"} }, OverallOK, nil},
 		"the journal is not open":  {func(s *Status) { s.Journal.Unopened = &Unopened{} }, OverallNeedsYou, []ProblemKind{ProblemJournalNotOpen}},
 		"the journal was damaged":  {func(s *Status) { s.Journal.SafeMode = &journal.JournalSalvaged{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
@@ -68,6 +87,7 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			s.Nodes, s.Actions = []NodeStatus{now}, []journal.ActionRecord{purge}
 		}, OverallWorking, nil},
 		"a node comes and goes":     {func(s *Status) { s.Nodes = []NodeStatus{{Name: "w1", Flapping: true}} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
+		"a lost node is cleared":    {func(s *Status) { s.Nodes, s.Actions = []NodeStatus{lost}, []journal.ActionRecord{clears} }, OverallNeedsYou, []ProblemKind{ProblemNodeLost}},
 		"a lost node is dealt with": {func(s *Status) { s.Nodes, s.Actions = []NodeStatus{lost}, []journal.ActionRecord{purge} }, OverallWorking, []ProblemKind{ProblemNodeLost}},
 		"a lost node will be dealt with": {func(s *Status) {
 			s.Nodes, s.Next = []NodeStatus{lost}, []fsm.Upcoming{{Kind: journal.ActionPurgeNode, Subject: node, At: now.Add(time.Hour)}}
@@ -201,11 +221,11 @@ func TestAStalledActionSaysWhenItIsTriedAgain(t *testing.T) {
 
 func TestADeedIsNamedAsPeopleSayIt(t *testing.T) {
 	for want, verb := range map[string]string{"purge of worker-2": "purge", "raise the copies of worker-2": "raise the copies of", "move a replica of worker-2": "move a replica of"} {
-		if got := deed(verb, journal.NodeSubject("worker-2", "u")); got != want {
+		if got := actionText(verb, journal.NodeSubject("worker-2", "u")); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := deed("clear", journal.ClusterSubject); got != "clear" {
+	if got := actionText("clear", journal.ClusterSubject); got != "clear" {
 		t.Errorf("of the cluster: %q", got)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The socket speaks HTTP/1.1. Every call is a POST of a JSON object to one of these paths and returns a JSON object,
-// {"error": …} on failure. Events returns one JSON object per line; import reads, and export returns, gzip'ed NDJSON.
+// The socket uses HTTP/1.1. Every call is a POST of a JSON object to one of these paths, and returns a JSON object,
+// which is {"error": …} on failure. Events returns one JSON object per line. Import reads gzip-compressed NDJSON, and
+// export returns it.
 const (
 	pathPing    = "/v1/ping"
 	pathStatus  = "/v1/status"
@@ -21,23 +22,23 @@ const (
 )
 
 const (
-	// sudoHeader carries the client's SUDO_USER.
+	// sudoHeader has the client's SUDO_USER.
 	sudoHeader = "Ekco-Sudo-User"
-	// outcomeTrailer ends an export: "ok", or a wireError as JSON.
+	// outcomeTrailer is sent at the end of an export: "ok", or a wireError as JSON.
 	outcomeTrailer = "Ekco-Outcome"
 )
 
 const (
-	// maxRequest is the largest body of a call that is not an import.
+	// maxRequest is the maximum size in bytes of a call's body, except for imports.
 	maxRequest = 1 << 20
 	// importedFrom is the parameter with the origin of an import.
 	importedFrom = "from"
-	// maxImport is the largest import.
+	// maxImport is the maximum size in bytes of an import.
 	maxImport = 4 << 30
 	// readTimeout is how long a peer may take to send a request's body, or the next piece of an import.
 	readTimeout = 10 * time.Second
-	// writeTimeout is how long a peer may not read. A slower reader is cut off, so that it cannot block the journal;
-	// the client then continues with another request.
+	// writeTimeout is how long a peer may not read. The server ends the stream of a slower reader, so that it cannot
+	// block the journal; the client then continues with another request.
 	writeTimeout = 10 * time.Second
 )
 
@@ -52,7 +53,7 @@ type eventsRequest struct {
 	Follow bool          `json:"follow,omitempty"`
 }
 
-// eventLine is one line of an answer to Events: an event, an error, or the end.
+// eventLine is one line of an answer to Events: an event, an error, or the end of the stream.
 type eventLine struct {
 	Event *journal.Event `json:"event,omitempty"`
 	Error *wireError     `json:"error,omitempty"`

@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// consult reads the mirror before the first decision: it may know more of this journal than the file does, and what
-// another EKCO had open.
-func (r *Ring) consult(ctx context.Context) error {
+// consultMirror reads the mirror before the first decision. The mirror may know newer events of this journal than the
+// file has, and the open actions of another EKCO.
+func (r *Ring) consultMirror(ctx context.Context) error {
 	return r.withRetries(ctx, "read the mirror of open actions", func(ctx context.Context) error {
 		content, err := r.readMirror(ctx)
 		switch {
@@ -39,34 +39,35 @@ func (r *Ring) consult(ctx context.Context) error {
 			r.log.Warn("ignoring the mirror of open actions: it was copied from another cluster", "cluster", content.ClusterUID)
 			return nil
 		}
-		err = r.compare(ctx, content)
+		err = r.compareWithMirror(ctx, content)
 		switch {
-		case errors.Is(err, mirror.ErrOutdated): // it is recorded, and EKCO is in safe mode
+		case errors.Is(err, mirror.ErrOutdated): // the loss is recorded, and EKCO is in safe mode
 			return nil
-		case err != nil || !r.adopts():
+		case err != nil || !r.mayAdopt():
 			return err
 		}
 		return r.adoptFrom(ctx, content)
 	})
 }
 
-// adopts reports whether this ring continues what another EKCO had open. A dry run and a ring for one command do not.
-func (r *Ring) adopts() bool { return !r.cfg.Policy.DryRun && !r.cfg.forCommand() }
+// mayAdopt reports whether this ring continues open actions of another EKCO. A dry run and a ring for one command do
+// not.
+func (r *Ring) mayAdopt() bool { return !r.cfg.Policy.DryRun && !r.cfg.forCommand() }
 
-// readMirror reads the mirror. A ring that adopts it may replace it.
+// readMirror reads the mirror. A ring that adopts its content may then replace it.
 func (r *Ring) readMirror(ctx context.Context) (mirror.Content, error) {
-	if r.adopts() {
+	if r.mayAdopt() {
 		return r.mirror.Load(ctx)
 	}
 	return r.mirror.Read(ctx)
 }
 
-// ofOtherCluster reports whether a mirror was copied from another cluster. An unknown UID matches any.
+// ofOtherCluster reports whether the mirror was copied from another cluster. An unknown UID matches every cluster.
 func (r *Ring) ofOtherCluster(content mirror.Content) bool {
 	return content.ClusterUID != "" && r.cfg.Identity.ClusterUID != "" && content.ClusterUID != r.cfg.Identity.ClusterUID
 }
 
-// adoptFrom takes over the content of the mirror. It decides in the loop, so that no pause ends during that.
+// adoptFrom adopts the content of the mirror. It decides in the loop, so that no pause can end in between.
 func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ...mirror.AdoptOption) error {
 	var result error
 	err := r.do(ctx, func(s *fsm.State) {
@@ -75,7 +76,7 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 		}
 		if content.JournalID == r.journalID {
 			if s.Journal.Salvaged == nil {
-				return // this journal has all of it
+				return // this journal already has everything
 			}
 			options = append(options, mirror.Lost(s.Journal.Salvaged.LastSeq))
 		}
@@ -89,7 +90,7 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 	return errors.Join(err, result)
 }
 
-// adoption returns the events with which this journal takes over the content of a mirror.
+// adoption returns the events with which this journal adopts the content of a mirror.
 func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Content, options ...mirror.AdoptOption) ([]journal.Draft, error) {
 	ended, err := mirror.AlreadyEnded(ctx, r.cfg.Store, content)
 	if err != nil {
@@ -100,7 +101,7 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	if err != nil {
 		return nil, err
 	}
-	kept, err := r.kept(ctx, s, content)
+	kept, err := r.lastKeptEvent(ctx, s, content)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +111,10 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	}, adopted), nil
 }
 
-// kept returns the last event that this journal has not lost. It is 0 if the journal is an older copy of the one that the
-// mirror's writer knew: it may have other events with the same numbers.
-func (r *Ring) kept(ctx context.Context, s *fsm.State, content mirror.Content) (uint64, error) {
+// lastKeptEvent returns the number of the last event that this journal has not lost. It returns 0 if the journal is an
+// older copy of the journal that the mirror's writer knew, because the copy may have other events with the same
+// numbers.
+func (r *Ring) lastKeptEvent(ctx context.Context, s *fsm.State, content mirror.Content) (uint64, error) {
 	known, kept := content.CoveredAt[r.journalID], s.Seq
 	if content.JournalID == r.journalID {
 		known = content.At
@@ -123,6 +125,9 @@ func (r *Ring) kept(ctx context.Context, s *fsm.State, content mirror.Content) (
 			return kept, nil
 		}
 	}
+	if known.Seq == 0 && content.Knew(r.journalID) > 0 {
+		return 0, nil // an older EKCO wrote the mirror, without positions
+	}
 	there, err := journal.Contains(ctx, r.cfg.Store, known)
 	if err != nil || !there {
 		return 0, err
@@ -130,7 +135,7 @@ func (r *Ring) kept(ctx context.Context, s *fsm.State, content mirror.Content) (
 	return kept, nil
 }
 
-// takeOver merges the open actions of an EKCO that no longer writes its mirror.
+// takeOver adopts the open actions of an EKCO that no longer writes its mirror.
 func (r *Ring) takeOver(ctx context.Context, other mirror.Content) error {
 	if err := r.adoptFrom(ctx, other, mirror.UnderWay()); err != nil {
 		return err

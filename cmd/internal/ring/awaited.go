@@ -10,29 +10,29 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// awaited is what a starting ring tries to do, and its last error.
+// awaited describes what a starting ring tries to do, with the last error.
 type awaited struct {
-	// what completes "still trying to".
+	// what is the rest of the sentence "still trying to ...".
 	what string
-	// err is the error of the last attempt, since the time of the first failure.
+	// err is the error of the last attempt. since is the time of the first failure.
 	err   error
 	since time.Time
 }
 
-// listing is the last thing that a start waits for.
-const listing = "list the nodes"
+// lastStartStep is the last thing for which a start waits.
+const lastStartStep = "list the nodes"
 
 // await records the state of the start.
 func (r *Ring) await(what string, err error) {
 	now := &awaited{what: what, err: err, since: r.clock.Now()}
-	if before := r.awaits.Load(); before != nil && before.what == what && before.err != nil {
+	if before := r.startStatus.Load(); before != nil && before.what == what && before.err != nil {
 		now.since = before.since
 	}
-	r.awaits.Store(now)
+	r.startStatus.Store(now)
 }
 
-// started reports whether the ring has seen the cluster.
-func (r *Ring) started() bool {
+// isStarted reports whether the ring has listed the cluster's nodes.
+func (r *Ring) isStarted() bool {
 	select {
 	case <-r.identified:
 		return true
@@ -41,21 +41,21 @@ func (r *Ring) started() bool {
 	}
 }
 
-// starting returns the progress of the start, and an outage of the API that the journal does not have yet; nil once
-// the ring has seen the cluster.
-func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
-	if r.started() {
+// startProgress returns the progress of the start, and an outage of the API that is not in the journal yet. It returns
+// nil once the start is complete.
+func (r *Ring) startProgress(s *fsm.State) (*api.Starting, fsm.APIState) {
+	if r.isStarted() {
 		return nil, s.API
 	}
-	starting := &api.Starting{Since: r.began, To: listing}
+	starting := &api.Starting{Since: r.startedAt, To: lastStartStep}
 	outage := s.API
 	if !r.announced.Load() {
-		// The journal's state is that of an earlier process.
+		// The state in the journal comes from an earlier process.
 		outage = fsm.APIState{}
 	}
-	if a := r.awaits.Load(); a != nil {
+	if a := r.startStatus.Load(); a != nil {
 		starting.To = a.what
-		starting.Error = inShort(a.err)
+		starting.Error = shortJournalError(a.err)
 		if errors.Is(a.err, kube.ErrUnavailable) {
 			outage.LostAt, outage.Error = a.since, a.err.Error()
 		}
@@ -69,13 +69,13 @@ func (r *Ring) process() api.OperatorStatus {
 	return api.OperatorStatus{
 		Running: !r.cfg.forCommand(), PID: id.PID,
 		OperatorState: fsm.OperatorState{
-			Version: id.Version, Host: id.Host, StartedAt: r.began, DryRun: r.cfg.Policy.DryRun, Command: id.Command,
+			Version: id.Version, Host: id.Host, StartedAt: r.startedAt, DryRun: r.cfg.Policy.DryRun, Command: id.Command,
 		},
 	}
 }
 
-// inShort shortens an error of the journal, which the status reports anyway.
-func inShort(err error) string {
+// shortJournalError shortens an error of the journal, because the status reports the whole error anyway.
+func shortJournalError(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -85,9 +85,9 @@ func inShort(err error) string {
 	return err.Error()
 }
 
-// notStarted says why the ring has not seen the cluster, and what to do.
+// notStarted returns a text that says why the start is not complete and what to do.
 func (r *Ring) notStarted(s *fsm.State) string {
-	starting, outage := r.starting(s)
+	starting, outage := r.startProgress(s)
 	if starting == nil {
 		return ""
 	}
@@ -98,7 +98,7 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	case trouble != nil:
 		return trouble.Error()
 	}
-	who := "the operator has not seen the cluster since it started at " + stamp(r.began)
+	who := "the operator has not seen the cluster since it started at " + stamp(r.startedAt)
 	if r.cfg.forCommand() {
 		who = "no operator runs, and this command cannot see the cluster"
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Archive has the operations that need a journal in a file.
+// Archive has the operations that are possible only for a journal in a file.
 type Archive interface {
 	Export(ctx context.Context, w io.Writer, query journal.Query) error
 	Import(ctx context.Context, from string, r io.Reader) (journal.JournalImported, error)
 	VerifyNow(ctx context.Context) (api.VerifyResult, error)
 }
 
-// Backend serves commands from a ring.
+// Backend implements [api.Backend] for a ring.
 type Backend struct {
 	Archive
 	ring *Ring
@@ -46,9 +46,9 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	err = b.ring.do(ctx, func(s *fsm.State) {
 		status = api.StatusOf(s, b.ring.cfg.Policy, b.ring.clock.Now())
 		status.Next = append(status.Next, fsm.Foresee(s, b.ring.cfg.Policy, status.Now)...)
-		status.Progress = b.ring.progress.present()
+		status.Progress = b.ring.progress.copyReports()
 		status.Unrecorded = maps.Clone(b.ring.unrecorded)
-		status.Starting, status.API = b.ring.starting(s)
+		status.Starting, status.API = b.ring.startProgress(s)
 		status.AsOf = status.API.LostAt
 		if status.Starting != nil {
 			status.AsOf = api.LastSeen(s)
@@ -82,14 +82,14 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 
 // Request implements api.Backend.
 func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admission, error) {
-	if err := b.ready(ctx); err != nil {
+	if err := b.waitUntilStarted(ctx); err != nil {
 		return api.Admission{}, err
 	}
 	if only := b.ring.cfg.Only; b.ring.cfg.forCommand() && (Only{request.Kind, request.Name}) != only {
 		return api.Admission{}, fmt.Errorf("no operator runs, and a command that %ss %s holds the journal; retry after it has ended: %w",
 			b.ring.words.Verb(only.Kind), only.Name, api.ErrRefused)
 	}
-	request, err := b.lookedFor(ctx, request)
+	request, err := b.withSearchResult(ctx, request)
 	if err != nil {
 		return api.Admission{}, err
 	}
@@ -119,10 +119,10 @@ func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) (t
 
 // Explain implements api.Backend.
 func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
-	if err := b.ready(ctx); err != nil {
+	if err := b.waitUntilStarted(ctx); err != nil {
 		return api.Explanation{}, err
 	}
-	request, err := b.lookedFor(ctx, request)
+	request, err := b.withSearchResult(ctx, request)
 	if err != nil {
 		return api.Explanation{}, err
 	}
@@ -165,7 +165,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	return explanation, nil
 }
 
-// recordOf returns the record of the admitted action, although nothing was recorded.
+// recordOf returns the record of an admitted action that was not recorded.
 func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
@@ -194,11 +194,11 @@ func (b *Backend) Do(ctx context.Context, command api.Command) error {
 	return nil
 }
 
-// mirrorWait is how long the answer to a pause waits for the mirror.
+// mirrorWait is how long the answer to a pause request waits for the mirror.
 const mirrorWait = 8 * time.Second
 
-// isMirrored returns nil once the mirror has the pause or its end, and otherwise an error that wraps
-// [api.ErrNotMirrored]: it is in force anyway.
+// isMirrored waits for the mirror. It returns nil once the mirror has the pause or its end, and otherwise an error that
+// wraps [api.ErrNotMirrored]. The pause is in force in both cases.
 func (b *Backend) isMirrored(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, mirrorWait)
 	defer cancel()
@@ -216,8 +216,8 @@ func (b *Backend) isMirrored(ctx context.Context) error {
 
 var errNotOperator = errors.New("a dry run, or a command without an operator, does not write it")
 
-// write decides and appends in the loop, so that nothing changes in between. It records drafts even with an error,
-// such as a refusal.
+// write calls decide and appends the drafts in the loop, so that nothing changes in between. It also appends drafts
+// that come with an error, such as a refusal.
 func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
 	var result error
 	err := b.ring.do(ctx, func(s *fsm.State) {
@@ -234,8 +234,9 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 	return errors.Join(err, result)
 }
 
-// ready waits a little for a ring that has just started, so that an early command does not use an empty state.
-func (b *Backend) ready(ctx context.Context) error {
+// waitUntilStarted waits a short time for a ring that has just started, so that an early command does not use an empty
+// state.
+func (b *Backend) waitUntilStarted(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
@@ -248,7 +249,7 @@ func (b *Backend) ready(ctx context.Context) error {
 	}
 }
 
-// notStarted returns why the ring has not seen the cluster; nil if it has by now.
+// notStarted returns an error with the reason if the start is not complete.
 func (b *Backend) notStarted(ctx context.Context) error {
 	why := ""
 	if err := b.ring.do(ctx, func(s *fsm.State) { why = b.ring.notStarted(s) }); err != nil || why == "" {
@@ -257,8 +258,8 @@ func (b *Backend) notStarted(ctx context.Context) error {
 	return fmt.Errorf("%s%w", why, api.Hidden(api.ErrRefused))
 }
 
-// blind says why EKCO does not see the present state of the cluster; "" if it does.
-func (b *Backend) blind(ctx context.Context) string {
+// blindReason returns the reason why EKCO does not see the present state of the cluster, or "".
+func (b *Backend) blindReason(ctx context.Context) string {
 	why := ""
 	_ = b.ring.ask(ctx, func(s *fsm.State) {
 		why = b.ring.notStarted(s)
@@ -274,17 +275,17 @@ func (b *Backend) blind(ctx context.Context) string {
 
 const startTimeout = 20 * time.Second
 
-// notSeen is an error about an object that EKCO does not see; it may exist anyway.
-type notSeen interface {
+// unknownObject is an error about an object that EKCO does not know; the object may exist.
+type unknownObject interface {
 	error
 	Unseen() string
 }
 
-// translate adds the identity for the socket to an error. If EKCO does not see the cluster, it replaces "unknown" by
-// the reason.
+// translate gives an error its identity for the socket. If EKCO does not see the cluster, it returns that reason
+// instead of "unknown".
 func (b *Backend) translate(ctx context.Context, err error) error {
-	if unknown, ok := errors.AsType[notSeen](err); ok {
-		if why := b.blind(ctx); why != "" {
+	if unknown, ok := errors.AsType[unknownObject](err); ok {
+		if why := b.blindReason(ctx); why != "" {
 			err = fmt.Errorf("%s: %s%w", unknown.Unseen(), why, api.Hidden(err))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// runBeside runs Config.Beside as soon as the ring knows its cluster.
+// runBeside starts Config.Beside when the ring knows its cluster.
 func (r *Ring) runBeside(ctx context.Context) {
 	ctx, r.stopBeside = context.WithCancel(ctx)
 	if r.cfg.Beside == nil {
@@ -21,13 +21,13 @@ func (r *Ring) runBeside(ctx context.Context) {
 	})
 }
 
-// mayChange reports whether EKCO may change something now.
+// mayChange reports whether EKCO may change the cluster now.
 func (r *Ring) mayChange() (may bool) {
 	err := r.ask(context.Background(), func(s *fsm.State) { may = !s.Journal.SafeMode() && !r.cfg.Policy.DryRun })
 	return err == nil && may
 }
 
-// isOpen reports whether the action is open, or may be.
+// isOpen reports whether the action is open. It returns true if that is unknown.
 func (r *Ring) isOpen(action string) (open bool) {
 	err := r.ask(context.Background(), func(s *fsm.State) { _, open = s.OpenAction(action) })
 	return err != nil || open

@@ -14,26 +14,26 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Capability is what EKCO can do about one sort of things, with a part for each layer. Parts may be empty.
+// Capability describes what EKCO can do with one kind of things. It has one part for each layer; parts may be empty.
 type Capability struct {
-	// Fsm has the machine of the things, the kinds of action and the rules.
+	// Fsm has the machine, the kinds of action and the rules.
 	Fsm fsm.Capability
-	// Policy has the settings for them, in the type that the machine defines; nil for none.
+	// Policy has the settings of the machine, in the type that the machine defines. It may be nil.
 	Policy any
-	// Words is the message catalog of its events.
+	// Words is the message catalog of the capability's events.
 	Words words.Component
-	// Actions returns the definition of each kind of action. All clients of the Kubernetes API refuse changes in a
-	// dry run, and report it if the API does not answer (see kube.Terms). Other clients must refuse changes
+	// Actions returns the definitions of the kinds of action. In a dry run, all clients of the Kubernetes API refuse
+	// changes; they also report an API that does not answer (see kube.Terms). Other clients must refuse changes
 	// themselves.
 	Actions func(api kube.API) []actions.Definition
-	// Lookout looks for the subjects of requests that the journal does not know; nil if that is not needed.
+	// Lookout searches for the subjects of requests that the journal does not know. It may be nil.
 	Lookout func(api kube.API, log *slog.Logger) Lookout
-	// Sources returns what to observe, starting from what the journal knows. They must neither change nor keep the
-	// state. Facts are reported in the order of the sources.
+	// Sources returns the sources of facts, which begin with the state in the journal. It must neither change nor keep
+	// the state. Facts are recorded in the order of the sources.
 	Sources func(s *fsm.State) []observers.Source
 }
 
-// Capabilities are all that EKCO can do, in the order of the output and of the decisions.
+// Capabilities lists all capabilities, in the order of the output and of the decisions.
 type Capabilities []Capability
 
 // Machines returns the parts that fold the journal and decide.
@@ -54,7 +54,7 @@ func (all Capabilities) Vocabulary() *words.Vocabulary {
 	return words.New(components...)
 }
 
-// words returns the capability's catalog, with the names that its other parts define.
+// words returns the capability's catalog, together with the names that its other parts define.
 func (c Capability) words() words.Component {
 	own := c.Words
 	if c.Fsm.Machine != nil {
@@ -69,7 +69,7 @@ func (c Capability) words() words.Component {
 	return own
 }
 
-// Policy returns the engine's policy with those of the capabilities.
+// Policy returns the engine's policy together with the policies of the capabilities.
 func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	for _, c := range all {
 		if c.Policy != nil {
@@ -79,8 +79,8 @@ func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	return engine
 }
 
-// kinds joins the definition of each kind of action with its rule set. A kind without one of the two is an error,
-// since an action of it would wait forever.
+// kinds combines the definition of each kind of action with its rule set. It returns an error if one of them is
+// missing, because an action of this kind would wait forever.
 func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
 	terms, err := fsm.Standing(all.Machines()...)
 	if err != nil {

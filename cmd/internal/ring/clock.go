@@ -10,12 +10,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookAtClock is how often an idle loop compares the machine's clock with its own. A busy one compares them before
-// each event.
-const lookAtClock = 10 * time.Second
+// clockCheckInterval is how often an idle loop compares the machine's clock with the ring's clock. A busy loop compares
+// them before each event.
+const clockCheckInterval = 10 * time.Second
 
-// setClock starts to follow the machine's clock. Earlier events of this start have the clock of the last operator, if
-// that ran since the machine was booted.
+// setClock starts to follow the machine's clock. If the last operator ran in the same boot of the machine, the earlier
+// events of this start used the clock of that operator.
 func (r *Ring) setClock(ctx context.Context) error {
 	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
 		var followErr error
@@ -32,16 +32,16 @@ func (r *Ring) setClock(ctx context.Context) error {
 	})
 }
 
-// drifted reports whether the machine's clock differs from the ring's.
-func (r *Ring) drifted() bool {
+// hasClockDrifted reports whether the machine's clock differs from the ring's clock.
+func (r *Ring) hasClockDrifted() bool {
 	return r.followsClock && r.clock.Drift().Abs() >= clock.Tolerance
 }
 
-// followClock compares the machine's clock with the ring's, which counts elapsed time. If the machine's clock was
-// set, or the machine slept, it records that, and moves the ring's clock and all times in the loop together. Until
-// the jump is recorded, EKCO decides nothing. The error is fatal.
+// followClock compares the machine's clock with the ring's clock, which counts elapsed time. If the machine's clock was
+// set or the machine slept, followClock records the jump, and moves the ring's clock and all times in the loop by the
+// same amount. EKCO decides nothing until the jump is recorded. An error is fatal.
 func (r *Ring) followClock(ctx context.Context) error {
-	if !r.drifted() {
+	if !r.hasClockDrifted() {
 		r.unrecordedJump = nil
 		return nil
 	}
@@ -54,11 +54,11 @@ func (r *Ring) followClock(ctx context.Context) error {
 		r.unrecordedJump = fmt.Errorf("the machine's clock was moved by %s, and EKCO cannot record that: %w", by, err)
 		return nil
 	}
-	r.unrecordedJump, r.lastLook = nil, lastLook{}
+	r.unrecordedJump, r.lastLook = nil, lastSearch{}
 	return r.catchUp(ctx)
 }
 
-// clockSkew returns how far the API server's clock is ahead of the ring's; nil if unknown.
+// clockSkew returns how far the API server's clock is ahead of the ring's clock, or nil if unknown.
 func (r *Ring) clockSkew() *journal.Duration {
 	server, known := r.kube.ServerTime()
 	if !known {

@@ -18,11 +18,11 @@ func TestWhatWasFoundOfANodeBeforeTheClockJumpedIsLookedForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.setClock(3 * time.Hour)
-		pass(2 * lookAtClock)
+		pass(2 * clockCheckInterval)
 		if _, err := in.Backend(nil).Explain(t.Context(), askPurge("primary-9")); err != nil {
 			t.Fatal(err)
 		}
-		found := lastLook{}
+		found := lastSearch{}
 		u.command(in.do(t.Context(), func(*fsm.State) { found = in.lastLook }))
 		if found.began.Before(u.now().Add(-time.Hour)) {
 			t.Errorf("what was found at %s counts at %s", found.began, u.now())
@@ -49,12 +49,12 @@ func TestNothingBeginsBeforeTheClockThatWasSetMeanwhileIsOnRecord(t *testing.T) 
 		jumped := journal.TypeClockJumped
 		in := w.jumpedWhileAway(func(*incarnation) { store.refuses.Store(&jumped) })
 		pass(10 * time.Minute)
-		if in.started() || len(w.events(journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}})) != 1 {
+		if in.isStarted() || len(w.events(journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}})) != 1 {
 			t.Error("it began by a clock that is nobody's")
 		}
 		store.refuses.Store(nil)
 		pass(time.Minute)
-		if got := w.jumps(); !in.started() || len(got) != 1 {
+		if got := w.jumps(); !in.isStarted() || len(got) != 1 {
 			t.Errorf("the clock jumped by %v on record", got)
 		}
 		mustStop(t, in)

@@ -108,12 +108,12 @@ func TestAJumpOfTheClockIsNoticedByAnIdleEKCOAndSettlesAnew(t *testing.T) {
 				in := w.start(nil)
 				pass(time.Minute)
 				w.setClock(by)
-				pass(lookAtClock + time.Second)
+				pass(clockCheckInterval + time.Second)
 				if got := w.jumps(); len(got) != 1 || got[0] != by {
 					t.Fatalf("the clock jumped by %v on record, want %s", got, by)
 				}
 				state := w.state()
-				if from := state.API.SettlingFrom; w.now().Sub(from) > lookAtClock+time.Second || !state.Clock.JumpedAt.Equal(from) {
+				if from := state.API.SettlingFrom; w.now().Sub(from) > clockCheckInterval+time.Second || !state.Clock.JumpedAt.Equal(from) {
 					t.Errorf("settling from %s, it is %s", from, w.now())
 				}
 				if drift := w.clock.Load().Drift(); drift != 0 {
@@ -134,7 +134,7 @@ func TestAnActionAsksPolicyByTheClockAsItIsNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := automatic(t)
 		in := w.start(nil)
-		pass(time.Minute + lookAtClock/2) // not at the moment when an idle loop looks
+		pass(time.Minute + clockCheckInterval/2) // not at the moment when an idle loop looks
 		w.setClock(3 * time.Hour)
 		preflight := policyPreflight{ring: in.Ring, rule: fsm.RuleSettling}
 		if verdict := preflight.Check(t.Context(), journal.ActionRecord{Kind: journal.ActionPurgeNode}); !strings.Contains(verdict.Reason, "only since") {
@@ -186,7 +186,7 @@ func TestAJumpThatCannotBeRecordedHoldsEverythingUntilItCan(t *testing.T) {
 			t.Errorf("%s was decided, with the jump not on record", asked[0].Action)
 		}
 		store.refuses.Store(nil)
-		pass(w.policy.Settling + 2*writeAgain)
+		pass(w.policy.Settling + 2*writeRetryInterval)
 		if got := w.jumps(); len(got) != 1 {
 			t.Errorf("the clock jumped by %v on record, want once", got)
 		}
@@ -232,8 +232,8 @@ func TestNoEventOfTheClockBeforeFollowsTheJump(t *testing.T) {
 		}
 	})
 	// Either it waits for the other, or it is in there with it.
-	for ; inner.inside.Load() == 1 && store.stamping.TryRLock(); runtime.Gosched() {
-		store.stamping.RUnlock()
+	for ; inner.inside.Load() == 1 && store.clockLock.TryRLock(); runtime.Gosched() {
+		store.clockLock.RUnlock()
 	}
 	if inner.inside.Load() != 1 || c.Drift() < -time.Minute {
 		t.Error("the clock was moved while an event was being written")

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// domainKeeper takes locks in the loop, which owns the state.
+// domainKeeper implements actions.Domains. It takes locks in the loop, which owns the state.
 type domainKeeper struct{ ring *Ring }
 
 // Take implements actions.Domains.
@@ -19,10 +19,10 @@ func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Take
 		switch unrecordedJump = k.ring.unrecordedJump; {
 		case unrecordedJump != nil:
 		case s.Journal.SafeMode():
-			ok = true // actions that hold locks do not continue in safe mode
+			ok = true // in safe mode, actions that have locks do not continue
 		default:
 			taken, ok = k.ring.domains.Take(s, k.ring.clock.Now(), claim)
-			taken.Stuck = cmp.Or(taken.Stuck, k.ring.rests(taken))
+			taken.Stuck = cmp.Or(taken.Stuck, k.ring.notContinuedReason(taken))
 		}
 	})
 	if err = errors.Join(err, unrecordedJump); err != nil {
@@ -31,28 +31,28 @@ func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Take
 	return taken, ok, nil
 }
 
-// rests says why this ring does not continue the step that holds the lock; "" if it does.
-func (r *Ring) rests(taken fsm.Taken) string {
+// notContinuedReason returns the reason why this ring does not continue the step that has the lock, or "".
+func (r *Ring) notContinuedReason(taken fsm.Taken) string {
 	if taken.Step == "" || !r.cfg.forCommand() || r.admitted[taken.By] {
 		return ""
 	}
 	return "no operator runs, and a command continues only its own action; start the operator"
 }
 
-// Leave implements actions.Domains. After the loop has ended, locks do not matter.
+// Leave implements actions.Domains. It ignores errors, because locks do not matter after the loop has ended.
 func (k domainKeeper) Leave(action, step string) {
 	_ = k.ring.do(context.Background(), func(*fsm.State) { k.ring.domains.Leave(action, step) })
 }
 
-// noteBegun notes that a step with locks is recorded.
-func (r *Ring) noteBegun(event journal.Decoded) {
+// recordLockedStart updates the locks when the start of a step is recorded.
+func (r *Ring) recordLockedStart(event journal.Decoded) {
 	if began, ok := event.Body.(*journal.StepStarted); ok {
 		r.domains.Began(event.Action, began.Step)
 	}
 }
 
-// callNext wakes the actions whose turn has come.
-func (r *Ring) callNext() {
+// wakeNext wakes the actions that can take their locks now.
+func (r *Ring) wakeNext() {
 	for _, action := range r.domains.Called(r.state, r.clock.Now()) {
 		if w := r.workers[action]; w != nil {
 			w.inbox.Recheck()

@@ -183,12 +183,12 @@ func TestOnlyWhoseTurnHasComeIsCalled(t *testing.T) {
 	for _, id := range []string{"before", "asked", "other"} {
 		r.domains.Take(r.state, r.clock.Now(), claim(id))
 	}
-	r.callNext()
+	r.wakeNext()
 	if len(asked.told) != 0 || len(other.told) != 0 {
 		t.Error("somebody was called while the domain is taken")
 	}
 	r.domains.Leave("before", "")
-	r.callNext()
+	r.wakeNext()
 	if len(asked.told) != 1 || len(other.told) != 0 {
 		t.Errorf("the next was called %d times, the one after it %d times", len(asked.told), len(other.told))
 	}
@@ -199,11 +199,11 @@ func TestACommandSaysThatNobodyGoesOnWithWhatItWaitsFor(t *testing.T) {
 	for taken, says := range map[fsm.Taken]bool{
 		{By: "left-open", Step: "s"}: true, {By: "own", Step: "s"}: false, {By: "waits-too"}: false, {}: false,
 	} {
-		if why := r.rests(taken); strings.Contains(why, "no operator runs") != says {
+		if why := r.notContinuedReason(taken); strings.Contains(why, "no operator runs") != says {
 			t.Errorf("%+v: %q", taken, why)
 		}
 	}
-	if why := (&Ring{}).rests(fsm.Taken{By: "left-open", Step: "s"}); why != "" {
+	if why := (&Ring{}).notContinuedReason(fsm.Taken{By: "left-open", Step: "s"}); why != "" {
 		t.Errorf("an operator says %q", why)
 	}
 }

@@ -56,7 +56,7 @@ func TestNothingBeginsBeforeTheMirrorWasReadThatTheAPIDoesNotAnswerFor(t *testin
 		now.Store(true)
 		in := w.start(func(in *incarnation) { in.kube.API = unreadable{w.cluster, &now} })
 		pass(10 * time.Minute)
-		if in.started() || len(w.events(journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}})) != 0 {
+		if in.isStarted() || len(w.events(journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}})) != 0 {
 			t.Error("it began without a word from the mirror")
 		}
 		now.Store(false)

@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Unready returns why the ring is not ready; nothing if its loop runs, the journal is writable and the observers are
-// synced.
+// Unready returns the reasons why the ring is not ready. It is ready if its loop runs, the journal is writable and the
+// observers are synced.
 func (r *Ring) Unready(ctx context.Context) []string {
 	var reasons []string
 	synced, why := true, ""

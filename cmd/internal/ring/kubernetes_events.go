@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// eventRecorder writes Kubernetes Events for administrators who watch an object. It drops an Event if the queue is
-// full or a permission is missing, and never blocks; the journal has all events.
+// eventRecorder writes Kubernetes Events for administrators who watch an object. It never blocks, and drops an Event if
+// the queue is full or a permission is missing; the journal has all events.
 type eventRecorder struct {
 	kube  kube.API
 	words *words.Vocabulary
@@ -23,23 +23,23 @@ type eventRecorder struct {
 const (
 	eventQueue   = 256
 	eventTimeout = 5 * time.Second
-	// forbiddenRest is how long Kubernetes Events are dropped after a Forbidden: kURL's RBAC does not allow EKCO to
-	// create them, but that may change.
-	forbiddenRest = 10 * time.Minute
+	// forbiddenPause is how long EKCO drops Kubernetes Events after the answer Forbidden. kURL's RBAC does not allow
+	// EKCO to create them, but an administrator may add the permission.
+	forbiddenPause = 10 * time.Minute
 )
 
 func newEventRecorder(api kube.API, v *words.Vocabulary, log *slog.Logger) *eventRecorder {
 	return &eventRecorder{kube: api, words: v, log: log, queue: make(chan words.Note, eventQueue)}
 }
 
-// record queues the Kubernetes Event for an event, if it has one.
+// record queues the Kubernetes Event for an event of the journal, if there is one.
 func (r *eventRecorder) record(event journal.Decoded) {
 	note, said := r.words.Note(event)
 	if !said || !kube.HasEvents(note.About) {
 		return
 	}
 	if journal.IsTraced(note.About.UID) {
-		note.About.UID = "" // it means nothing outside the journal
+		note.About.UID = "" // a UID means nothing outside the journal
 	}
 	select {
 	case r.queue <- note:
@@ -58,7 +58,7 @@ func (r *eventRecorder) run(ctx context.Context) {
 				continue
 			}
 			if errors.Is(r.write(ctx, next), kube.ErrForbidden) {
-				restUntil = time.Now().Add(forbiddenRest)
+				restUntil = time.Now().Add(forbiddenPause)
 			}
 		}
 	}

@@ -571,7 +571,7 @@ func (h *house) wouldRenew(client *api.Client) string {
 		return ""
 	}
 	var out strings.Builder
-	if err := view.Explanation(&out, explanation, false); err != nil {
+	if err := view.Explanation(&out, explanation, "", false); err != nil {
 		h.t.Error(err)
 	}
 	return out.String()

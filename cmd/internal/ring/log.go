@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// logEvent logs the events that an administrator needs after an incident: the states of nodes, decisions, and what
-// stops EKCO from acting. The runner logs its own steps.
+// logEvent logs the events that an administrator needs after an incident: states of nodes, decisions, and reasons why
+// EKCO does not act. The runner logs the steps itself.
 func (r *Ring) logEvent(event journal.Decoded) {
 	line, said := r.words.Line(event)
 	if !said {

@@ -8,30 +8,31 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Lookout looks outside the journal for the subject of a request that the journal does not know.
+// Lookout searches outside the journal for the subject of a request that the journal does not know.
 type Lookout interface {
-	// Needed reports whether the request needs a look. what identifies the look with all its parameters; a look that
-	// began before since is outdated. It is called in the loop, and must neither change nor keep the state.
+	// Needed reports whether the request needs a search. what identifies the search with all its parameters. The result
+	// of a search that began before since is outdated. Needed is called in the loop, and must neither change nor keep
+	// the state.
 	Needed(s *fsm.State, request fsm.Request) (what string, since time.Time, needed bool)
-	// Look looks, and reports whether it found anything. seen becomes part of the request. A place that does not
-	// answer delays it until a timeout.
+	// Look searches, and reports whether it found anything. seen becomes part of the request. A place that does not
+	// answer delays Look until a timeout.
 	Look(ctx context.Context, request fsm.Request) (seen any, found bool)
 }
 
-// lookAgain is how long a result is reused: a user sees it, and then requests the action, without a second wait for
-// places that hang. The action itself captures everything again.
-const lookAgain = 2 * time.Minute
+// searchReuseTime is how long a result is reused. A user first sees the result and then requests the action, and should
+// not wait twice for places that hang. The action itself captures everything again.
+const searchReuseTime = 2 * time.Minute
 
-// lastLook is the last look that found something.
-type lastLook struct {
+// lastSearch is the result of the last successful search.
+type lastSearch struct {
 	what      string
 	began, at time.Time
 	seen      any
 }
 
-// tells reports whether the result can be reused for this look.
-func (l lastLook) tells(what string, since time.Time) bool {
-	return l.what == what && time.Since(l.at) < lookAgain && l.began.After(since)
+// isReusable reports whether the result can be reused.
+func (l lastSearch) isReusable(what string, since time.Time) bool {
+	return l.what == what && time.Since(l.at) < searchReuseTime && l.began.After(since)
 }
 
 // lookouts returns the lookouts by kind of action.
@@ -49,10 +50,10 @@ func (r *Ring) lookouts() map[journal.ActionKind]Lookout {
 	return lookouts
 }
 
-// lookedFor adds the result of a look to a request that needs one. It looks outside the loop.
-func (b *Backend) lookedFor(ctx context.Context, request fsm.Request) (fsm.Request, error) {
+// withSearchResult adds the result of a search to a request that needs one. It searches outside the loop.
+func (b *Backend) withSearchResult(ctx context.Context, request fsm.Request) (fsm.Request, error) {
 	request.Seen = nil
-	lookout := b.ring.looks[request.Kind]
+	lookout := b.ring.lookoutsByKind[request.Kind]
 	if lookout == nil {
 		return request, nil
 	}
@@ -60,14 +61,14 @@ func (b *Backend) lookedFor(ctx context.Context, request fsm.Request) (fsm.Reque
 	err := b.ring.do(ctx, func(s *fsm.State) {
 		var since time.Time
 		what, since, needed = lookout.Needed(s, request)
-		if last := b.ring.lastLook; needed && last.tells(what, since) {
+		if last := b.ring.lastLook; needed && last.isReusable(what, since) {
 			request.Seen = last.seen
 		}
 	})
 	if err != nil || !needed || request.Seen != nil {
 		return request, err
 	}
-	look := lastLook{what: what, began: b.ring.clock.Now()}
+	look := lastSearch{what: what, began: b.ring.clock.Now()}
 	seen, found := lookout.Look(ctx, request)
 	if ctx.Err() != nil {
 		return request, ctx.Err()

@@ -10,27 +10,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// decideAgain is how long the loop waits after it could not record its decisions.
-const decideAgain = time.Second
+// decideRetryInterval is how long the loop waits after it could not record its decisions.
+const decideRetryInterval = time.Second
 
-// writeAgain is how often the loop retries to write to an unwritable journal.
-const writeAgain = 5 * time.Second
+// writeRetryInterval is the interval at which the loop retries to write to an unwritable journal.
+const writeRetryInterval = 5 * time.Second
 
-// tryToWrite appends another operator.started: settling begins again after a time in which EKCO could not record what
-// it saw.
+// tryToWrite appends another operator.started. So settling begins again after a time in which EKCO could not record
+// facts.
 func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
-	if time.Since(r.triedToWrite) < writeAgain || !r.deciding {
-		return writeAgain
+	if time.Since(r.triedToWrite) < writeRetryInterval || !r.deciding {
+		return writeRetryInterval
 	}
 	r.triedToWrite = time.Now()
 	if _, err := r.store.Append(ctx, r.announcement(nil)); err != nil {
 		r.log.Debug("the journal still cannot be written", "error", err)
-		return writeAgain
+		return writeRetryInterval
 	}
 	return 0
 }
 
-// follow wakes the loop whenever an event was appended, by any goroutine.
+// follow wakes the loop after each append to the journal by any goroutine.
 func (r *Ring) follow(ctx context.Context, after uint64, fatal chan<- error) {
 	for _, err := range r.cfg.Store.Follow(ctx, after) {
 		if err != nil {
@@ -48,14 +48,14 @@ func (r *Ring) wakeLoop() {
 	}
 }
 
-// loop is the goroutine that owns the folded state.
+// loop runs in the goroutine that owns the folded state.
 func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	defer close(r.loopEnded)
 	r.running.Store(true)
 	defer r.running.Store(false)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	look := time.NewTicker(lookAtClock)
+	look := time.NewTicker(clockCheckInterval)
 	defer look.Stop()
 	for {
 		var err error
@@ -69,7 +69,7 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 		case command := <-r.commands:
 			err = r.answer(ctx, command)
 		case <-look.C:
-			if !r.drifted() {
+			if !r.hasClockDrifted() {
 				continue
 			}
 		case ended := <-r.finished:
@@ -92,23 +92,23 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	}
 }
 
-// answer runs a function for another goroutine, after the clock was checked.
+// answer runs a function of another goroutine after it has checked the clock.
 func (r *Ring) answer(ctx context.Context, f func(*fsm.State)) error {
 	err := r.followClock(ctx)
 	f(r.state)
 	return err
 }
 
-// idle is how long the loop sleeps without a deadline.
-const idle = time.Hour
+// maxLoopSleep is the longest sleep of the loop.
+const maxLoopSleep = time.Hour
 
-// turn folds new events, decides until there is nothing left to decide, and returns how long the loop may sleep.
+// turn folds new events, decides until no decision is left, and returns how long the loop may sleep.
 func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
 	if err := errors.Join(r.catchUp(ctx), r.followClock(ctx)); err != nil {
 		return 0, err
 	}
 	if r.unrecordedJump != nil {
-		return decideAgain, nil //nolint:nilerr // EKCO decides nothing until the jump is recorded, which it retries
+		return decideRetryInterval, nil //nolint:nilerr // EKCO retries to record the jump, and decides nothing before
 	}
 	for r.deciding {
 		decisions := fsm.Decide(r.state, r.cfg.Policy, r.clock.Now())
@@ -119,21 +119,21 @@ func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
 		if _, err := r.store.Append(ctx, decisions.Events...); err != nil {
 			r.log.Warn("cannot record decisions; EKCO does nothing until it can",
 				"events", len(decisions.Events), "error", err)
-			return decideAgain, nil
+			return decideRetryInterval, nil
 		}
 		if err := r.catchUp(ctx); err != nil {
 			return 0, err
 		}
 	}
 	r.afterTurn(ctx)
-	return idle, nil
+	return maxLoopSleep, nil
 }
 
 func (r *Ring) sleepUntil(next time.Time) time.Duration {
 	if next.IsZero() {
-		return idle
+		return maxLoopSleep
 	}
-	return min(max(next.Sub(r.clock.Now()), 0), idle)
+	return min(max(next.Sub(r.clock.Now()), 0), maxLoopSleep)
 }
 
 // catchUp folds all new events.
@@ -145,35 +145,35 @@ func (r *Ring) catchUp(ctx context.Context) error {
 			}
 			return fmt.Errorf("read the journal after event %d: %w", r.state.Seq, err)
 		}
-		r.take(event.Decoded())
+		r.foldEvent(event.Decoded())
 	}
 	return nil
 }
 
-// take folds one event, and passes it on.
-func (r *Ring) take(event journal.Decoded) {
+// foldEvent folds one event and informs the other parts.
+func (r *Ring) foldEvent(event journal.Decoded) {
 	r.state.ApplyDecoded(event)
 	delete(r.unrecorded, event.Action)
 	r.cfg.Metrics.Folded(event)
 	r.progress.ended(event)
-	r.noteBegun(event)
+	r.recordLockedStart(event)
 	if !r.cfg.Policy.DryRun {
 		r.events.record(event)
 	}
 	r.logEvent(event)
 	r.signalWorkers(event)
-	r.unmirrored = r.unmirrored || ofPeople(event.Type)
+	r.unmirrored = r.unmirrored || isCausedByPersons(event.Type)
 }
 
-// afterTurn passes on the new state.
+// afterTurn informs the other parts of the new state.
 func (r *Ring) afterTurn(ctx context.Context) {
 	if !r.deciding {
 		return
 	}
 	r.startWorkers()
-	r.callNext()
+	r.wakeNext()
 	r.observers.Follow(things(r.state))
-	if r.mirrors() {
+	if r.mayMirror() {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID, r.state.Carried())
 		r.refreshMirror()
 	}
@@ -183,13 +183,13 @@ func (r *Ring) afterTurn(ctx context.Context) {
 	}
 }
 
-// mirrors reports whether this ring writes the mirror. A dry run does not, a ring for one command only after a
-// request, and in safe mode the mirror may have events that the journal lost.
-func (r *Ring) mirrors() bool {
+// mayMirror reports whether this ring writes the mirror. A dry run does not. A ring for one command does so only after
+// a request. In safe mode the mirror must not change, because it may have events that the journal lost.
+func (r *Ring) mayMirror() bool {
 	return !r.cfg.Policy.DryRun && (!r.cfg.forCommand() || len(r.admitted) > 0) && !r.state.Journal.SafeMode()
 }
 
-// refreshMirror makes the mirror cover pauses, so that EKCO notices the loss of a pause like that of an action.
+// refreshMirror writes the mirror after a change of pauses, so that EKCO notices the loss of a pause.
 func (r *Ring) refreshMirror() {
 	if r.unmirrored {
 		r.mirror.Refresh()
@@ -197,8 +197,9 @@ func (r *Ring) refreshMirror() {
 	r.unmirrored = false
 }
 
-// ofPeople reports whether only people cause such events: EKCO cannot observe them again in the cluster.
-func ofPeople(event journal.Type) bool {
+// isCausedByPersons reports whether only persons cause events of this type, so that EKCO cannot observe them again in
+// the cluster.
+func isCausedByPersons(event journal.Type) bool {
 	switch event {
 	case journal.TypePauseSet, journal.TypePauseCleared, journal.TypeJournalAccepted:
 		return true
@@ -206,7 +207,7 @@ func ofPeople(event journal.Type) bool {
 	return false
 }
 
-// saveSnapshot saves the folded state for a quick next start. A failure is only a warning, since the next start can
+// saveSnapshot saves the folded state for a quick next start. A failure is only a warning, because the next start can
 // fold all events.
 func (r *Ring) saveSnapshot(ctx context.Context) {
 	r.lastSaved = r.state.Seq

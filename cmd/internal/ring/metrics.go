@@ -8,15 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Metrics records what happens; implementations must not block.
+// Metrics receives measurements. Implementations must not block.
 type Metrics interface {
-	// MayHold is called with the preflights that may hold an action, before the first State.
+	// MayHold is called before the first State, with the names of all preflights that may hold an action.
 	MayHold(preflights iter.Seq[string])
-	// Appended is called after each append, unless its caller gave up.
+	// Appended is called after each append, unless the caller of the append stopped waiting.
 	Appended(events int, took time.Duration, err error)
-	// Folded is called for each event, on the loop goroutine.
+	// Folded is called for each event, in the loop.
 	Folded(event journal.Decoded)
-	// State is called with the new state after each turn, on the loop goroutine. It must not keep it.
+	// State is called after each turn with the new state, in the loop. It must not keep the state.
 	State(w *fsm.World)
 	// MirrorFailed is called for each failed write of the mirror.
 	MirrorFailed(err error)

@@ -170,11 +170,11 @@ func TestOnlyAReversibleActionGoesOnBeforeItsLastStepIsMirrored(t *testing.T) {
 func TestAnExclusiveActionIsNotReversible(t *testing.T) {
 	r := &Ring{kinds: []actions.Kind{{Definition: actions.Definition{Kind: journal.ActionRepairMinio, Exclusive: true}}}}
 	record := journal.ActionRecord{Kind: journal.ActionRepairMinio}
-	if r.reversible(record) {
+	if r.isReversible(record) {
 		t.Error("it is")
 	}
 	record.Kind = journal.ActionClearNode
-	if !r.reversible(record) {
+	if !r.isReversible(record) {
 		t.Error("another one is not")
 	}
 }

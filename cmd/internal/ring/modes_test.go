@@ -248,7 +248,7 @@ func TestAJournalThatCanBeWrittenAgainIsNoticedWithoutAnyEvent(t *testing.T) {
 			t.Error("EKCO calls itself ready on a full disk")
 		}
 		store.Break(nil)
-		pass(2 * writeAgain)
+		pass(2 * writeRetryInterval)
 		if reasons := in.Unready(t.Context()); len(reasons) != 0 {
 			t.Errorf("with space again EKCO is not ready: %v", reasons)
 		}

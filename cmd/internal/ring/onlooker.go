@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Onlooker is EKCO's read-only mode while the journal cannot be opened. It observes, folds facts in memory and shows
+// Onlooker is EKCO's read-only mode while the journal cannot be opened. It observes, folds facts in memory, and shows
 // the state. It decides nothing, and has no client that can change anything.
 type Onlooker struct {
 	cfg OnlookerConfig
@@ -27,8 +27,8 @@ type Onlooker struct {
 	unopened  api.Unopened
 }
 
-// passive is the policy of the read-only mode.
-var passive = fsm.Policy{Passive: true}
+// passivePolicy is the policy of the read-only mode.
+var passivePolicy = fsm.Policy{Passive: true}
 
 // OnlookerConfig configures an onlooker.
 type OnlookerConfig struct {
@@ -36,16 +36,16 @@ type OnlookerConfig struct {
 	Path string
 	// Identity describes this process.
 	Identity journal.OperatorStarted
-	// Capabilities are those whose things it observes and shows.
+	// Capabilities lists the capabilities that it observes and shows.
 	Capabilities Capabilities
 	Observe      StartObservers
-	// Verify checks the file for "journal verify".
+	// Verify checks the file for the command "journal verify".
 	Verify  func(ctx context.Context, path string) (api.VerifyResult, error)
 	Log     *slog.Logger
 	Metrics Metrics
 }
 
-// NewOnlooker returns an onlooker; problem is the error of opening the journal.
+// NewOnlooker returns an onlooker. problem is the error of opening the journal.
 func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	return &Onlooker{
 		cfg: cfg, state: fsm.NewState(cfg.Capabilities.Machines()...),
@@ -56,18 +56,18 @@ func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 // MayPass reports whether a later attempt to open the journal may succeed without a person.
 func MayPass(err error) bool {
 	unwritable := errors.Is(err, journal.ErrUnwritable) && !errors.Is(err, fs.ErrPermission)
-	// A file that is still damaged after a salvage attempt could not be salvaged yet.
+	// ErrDamaged means here that a salvage attempt has failed; a later one may succeed.
 	return errors.Is(err, journal.ErrUnverified) || errors.Is(err, journal.ErrDamaged) || unwritable
 }
 
-// The time between two attempts to open the journal.
+// These limit the pause between two attempts to open the journal.
 const (
 	firstPause   = 5 * time.Second
 	longestPause = 5 * time.Minute
 )
 
-// Wait observes, and tries to open the journal with growing pauses, until that succeeds, fails for good or ctx ends.
-// Then it has stopped observing. attempt counts from 1.
+// Wait observes and retries to open the journal, with growing pauses. It returns when that succeeds or fails for good,
+// or when ctx ends. It has then stopped observing. attempt counts from 1.
 func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, attempt int) error) error {
 	observing, stop := context.WithCancel(ctx)
 	defer stop()
@@ -91,7 +91,7 @@ func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, atte
 
 // observe starts the observers.
 func (o *Onlooker) observe(ctx context.Context) error {
-	err := o.fold(journal.Draft{
+	err := o.foldFacts(journal.Draft{
 		Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: o.cfg.Identity,
 	})
 	if err != nil {
@@ -130,13 +130,13 @@ func (o *Onlooker) failed(err error) {
 	o.unopened.Problem = err.Error()
 }
 
-// Record implements [Recorder]: it folds facts and does not store them.
+// Record implements [Recorder]. It folds facts and does not store them.
 func (o *Onlooker) Record(_ context.Context, drafts ...journal.Draft) error {
-	return o.fold(drafts...)
+	return o.foldFacts(drafts...)
 }
 
-// fold folds facts, and the decisions of the machines about them.
-func (o *Onlooker) fold(drafts ...journal.Draft) error {
+// foldFacts folds facts, and the resulting decisions of the machines.
+func (o *Onlooker) foldFacts(drafts ...journal.Draft) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
@@ -149,8 +149,8 @@ func (o *Onlooker) fold(drafts ...journal.Draft) error {
 			event.Seq, event.Time = o.state.Seq+1, now.UTC().Round(0)
 			o.state.Apply(event)
 		}
-		drafts = fsm.Decide(o.state, passive, now).Events
+		drafts = fsm.Decide(o.state, passivePolicy, now).Events
 	}
-	o.cfg.Metrics.State(fsm.Look(o.state, passive, now))
+	o.cfg.Metrics.State(fsm.Look(o.state, passivePolicy, now))
 	return nil
 }

@@ -24,11 +24,11 @@ func (o *Onlooker) Unready(context.Context) []string {
 	return []string{o.refusal().Error()}
 }
 
-// Status implements api.Backend: the observed state, and why EKCO does nothing.
+// Status implements api.Backend. It returns the observed state, and the reason why EKCO does nothing.
 func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	status := api.StatusOf(o.state, passive, time.Now())
+	status := api.StatusOf(o.state, passivePolicy, time.Now())
 	status.Operator.Running, status.Operator.PID = true, os.Getpid()
 	unopened := o.unopened
 	status.Journal.Path, status.Journal.Unopened = o.cfg.Path, &unopened
@@ -38,7 +38,7 @@ func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	return status, nil
 }
 
-// refusal is the error of everything that needs a journal.
+// refusal returns the error for all requests that need a journal.
 func (o *Onlooker) refusal() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +60,7 @@ func (o *Onlooker) Explain(context.Context, fsm.Request) (api.Explanation, error
 	return api.Explanation{}, o.refuse()
 }
 
-// ExplainThing implements api.Backend, with the observed state.
+// ExplainThing implements api.Backend with the observed state.
 func (o *Onlooker) ExplainThing(_ context.Context, request api.ThingRequest) ([]api.ThingExplanation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +83,7 @@ func (o *Onlooker) Import(context.Context, string, io.Reader) (journal.JournalIm
 	return journal.JournalImported{}, o.refuse()
 }
 
-// Verify implements api.Backend: this process does not hold the file, so it can check it.
+// Verify implements api.Backend. It can check the file, because this process does not have it open.
 func (o *Onlooker) Verify(ctx context.Context) (api.VerifyResult, error) {
 	result, err := o.cfg.Verify(ctx, o.cfg.Path)
 	if errors.Is(err, journal.ErrLocked) {

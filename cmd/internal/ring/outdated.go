@@ -11,11 +11,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// compare checks whether a mirror has newer events of this journal than its file: because an older copy was restored,
-// the disk lost confirmed writes, or another EKCO uses a copy. Then it records that, with the open actions of the
-// mirror, and safe mode begins. The error then wraps [mirror.ErrOutdated], and the mirror must stay unchanged: it is
-// the only record of the lost events.
-func (r *Ring) compare(ctx context.Context, content mirror.Content) error {
+// compareWithMirror checks whether the mirror has newer events of this journal than the journal's file. Possible causes
+// are a restored older copy, a disk that lost confirmed writes, and another EKCO with a copy of the file. If so, it
+// records the loss together with the open actions of the mirror, and safe mode begins. It then returns an error that
+// wraps [mirror.ErrOutdated], and the mirror must stay unchanged, because it is the only record of the lost events.
+func (r *Ring) compareWithMirror(ctx context.Context, content mirror.Content) error {
 	if content.JournalID != r.journalID || r.ofOtherCluster(content) {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (r *Ring) compareNow(ctx context.Context, s *fsm.State, own mirror.Content)
 		mirror.ErrOutdated, own.WrittenAt.Format(time.RFC3339), own.At.Seq)
 }
 
-// recordOutdated records in one append that events are lost, and the open actions of the mirror.
+// recordOutdated records the loss of events and the open actions of the mirror in one append.
 func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Content) error {
 	kept := keptBefore(s, own.At)
 	adopted, err := r.adoption(ctx, s, own, mirror.Lost(kept))
@@ -63,7 +63,7 @@ func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Cont
 	return r.catchUp(ctx)
 }
 
-// keptBefore returns the last event before the lost position that the journal still has; 0 if unknown.
+// keptBefore returns the number of the last event before the lost position that the journal still has, or 0 if unknown.
 func keptBefore(s *fsm.State, lost journal.Position) uint64 {
 	switch salvaged := s.Journal.Salvaged; {
 	case salvaged != nil && salvaged.LastSeq < lost.Seq:

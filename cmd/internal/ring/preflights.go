@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyPreflights returns the preflights that judge the folded state: all rules, since a plan of another version may
-// name others, and whether the action is mirrored.
+// policyPreflights returns the preflights that use the folded state. It includes all rules, because a plan of another
+// version may name any of them, and the check of the mirror.
 func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	preflights := make(map[string]actions.Preflight)
 	for _, rule := range r.state.RuleNames() {
@@ -24,7 +24,7 @@ func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	return preflights
 }
 
-// preflightNames yields the name of each preflight that may hold an action.
+// preflightNames returns the name of each preflight that may hold an action.
 func (r *Ring) preflightNames() iter.Seq[string] {
 	names := maps.Clone(r.policyPreflights())
 	for _, kind := range r.kinds {
@@ -53,7 +53,7 @@ func (p policyPreflight) Check(ctx context.Context, record journal.ActionRecord)
 	case result.Hold:
 		hold := actions.Hold(result.Reason)
 		if result.NeedsPerson {
-			hold.Grace = time.Minute // the status says NEEDS YOU after it
+			hold.Grace = time.Minute // after this time the status says NEEDS YOU
 		}
 		return hold
 	case result.Warn:

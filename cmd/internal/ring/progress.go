@@ -9,17 +9,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// progress is what steps last reported, by action and step. It is not part of the state, since decisions do not use
-// it.
-type progress struct {
+// stepReports has the last reports of steps, by action and step. It is not part of the state, because decisions do not
+// use it.
+type stepReports struct {
 	mu      sync.Mutex
 	actions map[string]map[string]actions.Progress
-	// rests has the steps whose last attempt failed while they waited for others.
+	// rests has the steps whose last attempt failed while they waited for another program or a person.
 	rests map[string]map[string]bool
 }
 
-// report records a step's report. A report of what it waits for does not replace its counters.
-func (p *progress) report(at time.Time, action, step string, now actions.Progress) {
+// report stores a step's report. A report about what the step waits for keeps the earlier counters.
+func (p *stepReports) report(at time.Time, action, step string, now actions.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.actions == nil {
@@ -46,21 +46,21 @@ func (p *progress) report(at time.Time, action, step string, now actions.Progres
 	delete(p.rests[action], step)
 }
 
-// ended removes the report of a step that has ended. If it waited for others, its first failed attempt does not
-// remove it: an attempt ends after a minute, and the wait may not.
-func (p *progress) ended(event journal.Decoded) {
+// ended removes the report of a step that has ended. If the step waited for another program or a person, its first
+// failed attempt keeps the report, because an attempt ends after a minute but the wait may continue.
+func (p *stepReports) ended(event journal.Decoded) {
 	switch said := event.Body.(type) {
 	case *journal.StepDone:
 		p.forgetStep(event.Action, said.Step)
 	case *journal.StepFailed:
-		if !p.rest(event.Action, said.Step) {
+		if !p.endsFirstWait(event.Action, said.Step) {
 			p.forgetStep(event.Action, said.Step)
 		}
 	}
 }
 
-// rest reports whether the failed attempt waited for others, and the one before did not.
-func (p *progress) rest(action, step string) bool {
+// endsFirstWait reports whether the failed attempt waited for others, and the attempt before it did not.
+func (p *stepReports) endsFirstWait(action, step string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.actions[action][step].Foreign || p.rests[action][step] {
@@ -76,23 +76,23 @@ func (p *progress) rest(action, step string) bool {
 	return true
 }
 
-func (p *progress) forgetStep(action, step string) {
+func (p *stepReports) forgetStep(action, step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.actions[action], step)
 	delete(p.rests[action], step)
 }
 
-// forget removes the reports of an action without a worker.
-func (p *progress) forget(action string) {
+// forget removes the reports of an action that has no worker.
+func (p *stepReports) forget(action string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.actions, action)
 	delete(p.rests, action)
 }
 
-// present returns a copy; nil if there are no reports.
-func (p *progress) present() map[string]map[string]actions.Progress {
+// copyReports returns a copy of all reports, or nil if there are none.
+func (p *stepReports) copyReports() map[string]map[string]actions.Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var present map[string]map[string]actions.Progress

@@ -26,7 +26,7 @@ var half = actions.Progress{Done: 1, Total: 2, Unit: "objects"}
 
 func (r *reporting) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	step.Report(half)
-	r.reported = r.ring.progress.present()
+	r.reported = r.ring.progress.copyReports()
 	return r.Step.Do(ctx, step)
 }
 
@@ -83,8 +83,8 @@ func TestWhatAStepReportsIsInTheStatusUntilItEnds(t *testing.T) {
 }
 
 func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
-	var p progress
-	now := func() actions.Progress { return p.present()["a"]["x"] }
+	var p stepReports
+	now := func() actions.Progress { return p.copyReports()["a"]["x"] }
 	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
 	for _, missing := range []string{"l", "m", "m"} {
 		p.report(at, "a", "x", actions.Progress{Missing: missing, Foreign: missing == "m"})
@@ -108,10 +108,10 @@ func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
 // TestThatAStepWaitsForOthersOutlivesItsAttempts: otherwise nobody would be called for before
 // the step stalls.
 func TestThatAStepWaitsForOthersOutlivesItsAttempts(t *testing.T) {
-	var p progress
+	var p stepReports
 	began := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
 	held := actions.Progress{Missing: "waits for finalizer a/b", Foreign: true, Since: began}
-	now := func() actions.Progress { return p.present()["a"]["x"] }
+	now := func() actions.Progress { return p.copyReports()["a"]["x"] }
 	failed := journal.Decoded{Event: journal.Event{Action: "a"}, Body: &journal.StepFailed{Step: "x"}}
 	for attempt := range 5 {
 		p.report(began.Add(time.Duration(attempt)*time.Minute), "a", "x", actions.Progress{Missing: held.Missing, Foreign: true})

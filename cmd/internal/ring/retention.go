@@ -7,9 +7,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Needed returns a function that reports which events must stay: those that a fold without a snapshot needs, see
-// [fsm.State.Needs], and the event in the mirror, whose hash the next start compares. The journal itself keeps the
-// events of open actions.
+// Needed returns a function that reports which events must stay. These are the events that a fold without a snapshot
+// needs (see [fsm.State.Needs]), and the event that the mirror names, because the next start compares its hash. The
+// journal itself keeps the events of open actions.
 func (r *Ring) Needed(ctx context.Context) (func(journal.Event) bool, error) {
 	covered := r.mirror.Covered().Seq
 	var needs fsm.Needs
@@ -17,7 +17,7 @@ func (r *Ring) Needed(ctx context.Context) (func(journal.Event) bool, error) {
 	return func(event journal.Event) bool { return event.Seq == covered || needs.Keeps(event) }, err
 }
 
-// MayPrune reports whether old files next to the journal may be removed, see [fsm.State.MayPrune].
+// MayPrune reports whether old files next to the journal may be deleted; see [fsm.State.MayPrune].
 func (r *Ring) MayPrune(ctx context.Context) (may bool, err error) {
 	err = r.do(ctx, func(s *fsm.State) { may = r.unrecordedJump == nil && !journal.FarApart(r.clockSkew()) && s.MayPrune() })
 	return may, err

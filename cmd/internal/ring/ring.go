@@ -18,19 +18,20 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Actor is recorded with the loop's own decisions.
+// Actor is the actor of the loop's own decisions.
 const Actor = "operator"
 
 // Config configures a ring.
 type Config struct {
 	Store journal.Store
-	// Kube, like every other client, refuses changes in a dry run, and reports to Unanswered. See kube.Terms.
+	// Kube is the client of the Kubernetes API. Like every other client, it refuses changes in a dry run, and reports
+	// to Unanswered; see kube.Terms.
 	Kube kube.API
 	// Unanswered collects the requests that the API did not answer. It may be nil.
 	Unanswered *Unanswered
 	// Capabilities are what the ring can do.
 	Capabilities Capabilities
-	// Policy is the engine's policy; capabilities have their own.
+	// Policy is the engine's policy. Capabilities have their own policies.
 	Policy fsm.Policy
 	Log    *slog.Logger
 	// Clock is the clock of Store's events; nil means the clock of the process.
@@ -39,17 +40,18 @@ type Config struct {
 	Identity journal.OperatorStarted
 	// Observe starts the observers. See [Observers].
 	Observe StartObservers
-	// Retry overrides the runner's back-off; zero means its defaults.
+	// Retry replaces the runner's backoff. The zero value means the default.
 	Retry actions.RetryPolicy
-	// Only, if set, makes a ring for one command: it starts no actions automatically and runs only what is requested.
+	// Only makes a ring for one command if it is set. Such a ring starts no automatic actions, and runs only the
+	// requested action.
 	Only Only
-	// Without lists, for people, what EKCO does not do although it is configured; the status shows it.
+	// Without lists, for persons, configured tasks that EKCO does not do. The status shows it.
 	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
-	// Beside, unless it is nil, runs next to the ring from when the ring knows its cluster and all of its open
-	// actions, until the ring stops; the ring waits for its end. may reports whether EKCO may change something now,
-	// open whether an action is open.
+	// Beside runs next to the ring. It starts when the ring knows its cluster and all its open actions, and must return
+	// when the ring stops. may reports whether EKCO may change the cluster now; open reports whether an action is open.
+	// Beside may be nil.
 	Beside func(ctx context.Context, may func() bool, open func(action string) bool)
 	// Metrics may be nil.
 	Metrics Metrics
@@ -57,7 +59,7 @@ type Config struct {
 	Grace time.Duration
 }
 
-// Only selects the actions of a ring for one command: a kind, and the name of its thing.
+// Only selects the actions of a ring for one command by their kind and the name of the thing.
 type Only struct {
 	Kind journal.ActionKind
 	Name string
@@ -75,68 +77,68 @@ type Ring struct {
 	kube   kube.API
 	words  *words.Vocabulary
 	runner *actions.Runner
-	// looks has the lookouts by kind of action.
-	looks map[journal.ActionKind]Lookout
-	// kinds has the actions that it can run.
+	// lookoutsByKind has the lookouts by kind of action.
+	lookoutsByKind map[journal.ActionKind]Lookout
+	// kinds lists the kinds of action that the ring can run.
 	kinds  []actions.Kind
 	mirror *mirror.Mirror
 	// journalID is the journal's id.
 	journalID string
 
 	commands chan func(*fsm.State)
-	// questions change nothing, so the loop decides nothing after them.
+	// questions are functions that change nothing, so the loop decides nothing after them.
 	questions chan func(*fsm.State)
 	wake      chan struct{}
 	finished  chan workerResult
-	// identified is closed once the cluster is known to be the journal's and the mirror was read. The ring decides
-	// nothing before.
+	// identified is closed after the ring has verified that the journal belongs to the cluster, and has read the
+	// mirror. The ring decides nothing before that.
 	identified chan struct{}
 	loopEnded  chan struct{}
 	running    atomic.Bool
-	// began is when the process started; awaits is what its start waits for; announced is set once operator.started
-	// is recorded.
-	began     time.Time
-	awaits    atomic.Pointer[awaited]
-	announced atomic.Bool
+	// startedAt is when the process started. awaits describes what the start waits for. announced is true after
+	// operator.started is recorded.
+	startedAt   time.Time
+	startStatus atomic.Pointer[awaited]
+	announced   atomic.Bool
 
-	// Set by Run before the loop starts.
+	// Run sets these fields before the loop starts.
 	workersCtx    context.Context
 	stopWorkers   context.CancelFunc
 	observersCtx  context.Context
 	stopObservers context.CancelFunc
 	workersWG     sync.WaitGroup
-	// stopBeside stops what runs next to the ring; besideWG waits for it.
+	// stopBeside stops Config.Beside; besideWG waits until it has returned.
 	stopBeside context.CancelFunc
 	besideWG   sync.WaitGroup
 
-	// progress has the reports of steps.
-	progress progress
+	// progress has the last reports of steps.
+	progress stepReports
 
-	// Owned by the loop goroutine.
+	// Only the loop uses these fields.
 	state *fsm.State
 	// admitted has the actions that a ring for one command may run.
 	admitted map[string]bool
 	workers  map[string]*worker
-	// domains has the locks of steps, and the steps that wait for them.
+	// domains has the locks of steps, and the steps that wait for locks.
 	domains fsm.Domains
 	// unrecorded has the results of actions that could not be recorded.
 	unrecorded map[string]string
 	deciding   bool
-	// unmirrored is set while the mirror does not cover a pause or its end.
+	// unmirrored is true while a change of pauses is missing in the mirror.
 	unmirrored bool
 	lastSaved  uint64
-	// followsClock is set once the ring follows the machine's clock; unrecordedJump is set while a jump of that is not
-	// recorded.
+	// followsClock is true once the ring follows the machine's clock. unrecordedJump is true while a jump of that clock
+	// is not recorded.
 	followsClock   bool
 	unrecordedJump error
-	// triedToWrite is the last attempt to write to an unwritable journal.
+	// triedToWrite is the time of the last attempt to write to an unwritable journal.
 	triedToWrite time.Time
 	observers    Observers
-	lastLook     lastLook
+	lastLook     lastSearch
 	events       *eventRecorder
 }
 
-// New folds the journal and returns a ring that is ready to run.
+// New folds the journal and returns a ring. Call [Ring.Run] to start it.
 func New(ctx context.Context, cfg Config) (*Ring, error) {
 	if cfg.SnapshotEvery == 0 {
 		cfg.SnapshotEvery = 5_000
@@ -181,22 +183,23 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	r.state = state
 	r.lastSaved = state.Seq
 	if unread != nil {
-		r.replayed(ctx, unread)
+		r.replaceSnapshot(ctx, unread)
 	}
 	r.clock.Continue(state.Clock.BootID, state.Clock.Zero)
-	r.began = r.clock.Now()
+	r.startedAt = r.clock.Now()
 	return r, r.prepare(ctx)
 }
 
-// replayed reports a snapshot that could not be decoded, and replaces it, so that the next start can use it.
-func (r *Ring) replayed(ctx context.Context, unread error) {
+// replaceSnapshot logs a snapshot that could not be decoded, and replaces it, so that the next start can use the new
+// one.
+func (r *Ring) replaceSnapshot(ctx context.Context, unread error) {
 	text := fmt.Sprintf("cannot decode the journal's snapshot, so EKCO replayed all events: %v", unread)
 	r.log.Warn(text)
 	r.cfg.Without = append(r.cfg.Without, text)
 	r.saveSnapshot(ctx)
 }
 
-// prepare builds what needs the journal's identity.
+// prepare creates the parts that need the journal's identity.
 func (r *Ring) prepare(ctx context.Context) error {
 	stat, err := r.cfg.Store.Stat(ctx)
 	if err != nil {
@@ -208,9 +211,9 @@ func (r *Ring) prepare(ctx context.Context) error {
 	}
 	r.cfg.Metrics.MayHold(r.preflightNames())
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
-		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
+		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compareWithMirror), mirror.Expendable(r.expendableKinds()...))
 	r.events = newEventRecorder(r.kube, r.words, r.log)
-	r.looks = r.lookouts()
+	r.lookoutsByKind = r.lookouts()
 	r.runner = actions.NewRunner(actions.Config{
 		Store:      r.store,
 		Log:        r.log,
@@ -225,8 +228,8 @@ func (r *Ring) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Fold returns the state of the journal: its snapshot and every event since. It ignores a snapshot that cannot be
-// decoded, and returns that error as unread.
+// Fold returns the state of the journal from its snapshot and all later events. If the snapshot cannot be decoded, it
+// ignores the snapshot, and returns the error as unread.
 func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capability) (state *fsm.State, unread, err error) {
 	snapshot, err := store.Snapshot(ctx)
 	switch {
@@ -239,7 +242,7 @@ func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capabili
 		state = fsm.NewState(capabilities...)
 	}
 	if errors.Is(unread, fsm.ErrOtherFold) {
-		unread = nil // that is so after each upgrade
+		unread = nil // each upgrade causes this
 	}
 	for event, err := range store.Read(ctx, journal.Query{After: state.Seq}) {
 		if err != nil {
@@ -251,10 +254,10 @@ func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capabili
 }
 
 // Run runs the ring until ctx ends, then stops it in order. It returns nil after an orderly stop,
-// journal.ErrOtherCluster if the journal belongs to another cluster, and the journal's error if it can no longer be
-// read.
+// journal.ErrOtherCluster if the journal belongs to another cluster, and the journal's error if the journal can no
+// longer be read.
 func (r *Ring) Run(ctx context.Context) error {
-	// The loop outlives ctx: workers still append and ask until they have stopped.
+	// The loop outlives ctx, because workers still append and send questions until they have stopped.
 	loopCtx, stopLoop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoop()
 	r.workersCtx, r.stopWorkers = context.WithCancel(loopCtx)
@@ -286,17 +289,18 @@ func (r *Ring) Run(ctx context.Context) error {
 	return err
 }
 
-// Identified is closed once the cluster is known to be the journal's and observers run.
+// Identified returns a channel that is closed after the ring has verified that the journal belongs to the cluster, and
+// has started observers.
 func (r *Ring) Identified() <-chan struct{} { return r.identified }
 
-// errStopped is the error after the loop has ended.
+// errStopped is returned after the loop has ended.
 var errStopped = errors.New("the operator is stopping; retry when it runs again")
 
-// do runs f on the loop goroutine with the folded state, and waits for it.
+// do runs f in the loop with the folded state, and waits until f has returned.
 func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error { return r.hand(ctx, r.commands, f) }
 
-// ask is do for an f that changes nothing. It sees all events on disk. There are many such questions before a
-// destructive step, and deciding after each would take longer than the answers.
+// ask is do for an f that changes nothing. f sees all events on disk. The loop decides nothing after f: many such
+// questions come before a destructive step, and decisions would take longer than the answers.
 func (r *Ring) ask(ctx context.Context, f func(*fsm.State)) error {
 	var foldErr error
 	err := r.hand(ctx, r.questions, func(s *fsm.State) {

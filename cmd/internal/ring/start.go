@@ -14,17 +14,17 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Observers are running observers.
+// Observers controls running observers.
 type Observers interface {
-	// Follow passes them the things that the machines know. It is called in the loop.
+	// Follow passes the state of the machines to the observers. It is called in the loop.
 	Follow(things iter.Seq[observers.Thing])
-	// WaitSynced returns once the first lists have been recorded.
+	// WaitSynced waits until the first lists are recorded.
 	WaitSynced(ctx context.Context) error
 	// Synced reports whether the journal is up to date with the cluster now.
 	Synced() bool
 	// Suspect reports a failed call to the observers.
 	Suspect(err error)
-	// Absent lists what they do not observe, for people.
+	// Absent lists texts for persons about what the observers cannot observe.
 	Absent() []string
 	// Stop stops the observers and waits for them.
 	Stop()
@@ -35,16 +35,17 @@ type Recorder interface {
 	Record(ctx context.Context, drafts ...journal.Draft) error
 }
 
-// StartObservers starts observers of the sources, which write to the recorder. Sources know the journal's state and
-// report changes since then.
+// StartObservers starts observers that write to the recorder. The sources know the state in the journal, and report
+// changes since then.
 type StartObservers func(ctx context.Context, sources []observers.Source, recorder Recorder) Observers
 
-// start starts the ring in an order that prevents harm from a wrong cluster, a lost plan, a wrong clock or an old
-// list: identity, mirror, clock, operator.started, observers, and only then decisions.
+// start starts the parts of the ring in a safe order: identity, mirror, clock, operator.started, observers, and only
+// then decisions. The order prevents decisions for the wrong cluster, without a plan in the mirror, with a wrong clock
+// or from an old list.
 func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	err := r.identify(ctx)
 	if err == nil {
-		err = r.consult(ctx)
+		err = r.consultMirror(ctx)
 	}
 	if err == nil {
 		err = r.setClock(ctx)
@@ -80,7 +81,7 @@ func (r *Ring) withRetries(ctx context.Context, what string, f func(context.Cont
 	return err
 }
 
-// identify binds the journal to the cluster.
+// identify binds the journal to the cluster, or checks that it belongs to it.
 func (r *Ring) identify(ctx context.Context) error {
 	return r.withRetries(ctx, "read the identity of the cluster", func(ctx context.Context) error {
 		uid, err := r.kube.ClusterUID(ctx)
@@ -109,7 +110,8 @@ func (r *Ring) announce(ctx context.Context) error {
 	})
 }
 
-// announcement describes this process and its clock; skew is how far the API server's clock is ahead, if known.
+// announcement returns a draft that describes this process and its clock. skew is how far the API server's clock is
+// ahead, or nil.
 func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 	identity := r.cfg.Identity
 	identity.DryRun = r.cfg.Policy.DryRun
@@ -120,9 +122,9 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 	}
 }
 
-// observe starts the observers and, once they are synced, decisions.
+// observe starts the observers, and allows decisions once they are synced.
 func (r *Ring) observe(ctx context.Context) error {
-	r.await(listing, nil)
+	r.await(lastStartStep, nil)
 	var sources []observers.Source
 	err := r.do(ctx, func(s *fsm.State) { sources = r.cfg.Capabilities.sources(s) })
 	if err != nil {

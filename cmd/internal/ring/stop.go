@@ -8,15 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lastWords is how long the last event may take to write.
-const lastWords = time.Second
+// stopEventTimeout limits the write of the last event.
+const stopEventTimeout = time.Second
 
-// shutDown stops observers and decisions, gives running steps their grace, and leaves open actions open. ctx is the
-// loop's.
+// shutDown stops observers and decisions, and gives running steps their grace period. Open actions stay open. ctx is
+// the loop's context.
 func (r *Ring) shutDown(ctx context.Context, cause error) {
-	r.lastTurn(ctx)
+	r.runLastTurn(ctx)
 	var observers Observers
-	// If the loop has ended, no other goroutine uses its fields.
+	// If the loop has ended, no other goroutine uses its fields, so shutDown may use them directly.
 	if err := r.do(ctx, func(*fsm.State) { r.deciding = false; observers = r.observers }); err != nil {
 		observers = r.observers
 	}
@@ -29,20 +29,20 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	r.workersWG.Wait()
 	r.besideWG.Wait()
 	r.recordStopped(ctx, cause)
-	r.saveLast(ctx)
+	r.saveLastSnapshot(ctx)
 }
 
-// lastTurn lets the loop decide about the events in the journal, so that an action that has just ended also ends in
-// its node's machine.
-func (r *Ring) lastTurn(ctx context.Context) {
+// runLastTurn lets the loop decide about the events in the journal, so that the machine of a node also sees the end of
+// an action that has just ended.
+func (r *Ring) runLastTurn(ctx context.Context) {
 	if err := r.do(ctx, func(*fsm.State) {}); err != nil {
 		r.log.Debug("no last turn", "error", err)
 	}
 }
 
-// saveLast saves a snapshot with the last event, so that the next start replays nothing. If the loop has ended, it
-// does nothing.
-func (r *Ring) saveLast(ctx context.Context) {
+// saveLastSnapshot saves a snapshot that includes the last event, so that the next start replays nothing. It does
+// nothing if the loop has ended.
+func (r *Ring) saveLastSnapshot(ctx context.Context) {
 	err := r.do(ctx, func(s *fsm.State) {
 		if err := r.catchUp(ctx); err == nil && s.Seq > r.lastSaved {
 			r.saveSnapshot(ctx)
@@ -62,7 +62,7 @@ func (r *Ring) recordStopped(ctx context.Context, cause error) {
 	if cause != nil {
 		reason = cause.Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	ctx, cancel := context.WithTimeout(ctx, stopEventTimeout)
 	defer cancel()
 	_, err := r.store.Append(ctx, journal.Draft{
 		Type: journal.TypeOperatorStopped, Subject: journal.OperatorSubject, Actor: Actor,

@@ -12,23 +12,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// slowAppend is how long an append may take before that is logged.
+// slowAppend is how long an append may take before EKCO logs it.
 const slowAppend = 5 * time.Second
 
-// watchedStore is the journal, and knows whether the last append succeeded.
+// watchedStore is the journal. It remembers whether the last append succeeded.
 type watchedStore struct {
 	journal.Store
 	metrics Metrics
 	log     *slog.Logger
-	// stamping is held for reading by appends, and for writing by a move of the clock: an event with the earlier
-	// clock must not follow the clock.jumped event.
-	stamping sync.RWMutex
+	// clockLock has a read lock during appends and a write lock during a move of the clock: no event with a time of the
+	// earlier clock may follow the event clock.jumped.
+	clockLock sync.RWMutex
 
 	mu   sync.Mutex
 	last *trouble
 }
 
-// trouble is the error of an unwritable journal, since when it is so.
+// trouble has the error of an unwritable journal, and since when it fails.
 type trouble struct {
 	err   error
 	since time.Time
@@ -47,7 +47,7 @@ const unwritable = "the journal cannot be written"
 
 func (t *trouble) Unwrap() error { return t.err }
 
-// cause returns the system's error.
+// cause returns the error of the operating system.
 func (t *trouble) cause() string {
 	if unwritable, ok := errors.AsType[*journal.UnwritableError](t.err); ok {
 		return unwritable.Cause.Error()
@@ -55,17 +55,17 @@ func (t *trouble) cause() string {
 	return t.err.Error()
 }
 
-// Append appends, and remembers the result.
+// Append appends events, and stores the result for [watchedStore.trouble].
 func (s *watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
-	s.stamping.RLock()
-	defer s.stamping.RUnlock()
+	s.clockLock.RLock()
+	defer s.clockLock.RUnlock()
 	return s.append(ctx, drafts...)
 }
 
-// appendMoved moves the clock and records that, or does neither.
+// appendMoved moves the clock and records the move, or does neither.
 func (s *watchedStore) appendMoved(ctx context.Context, c *clock.Clock, by time.Duration, draft journal.Draft) error {
-	s.stamping.Lock()
-	defer s.stamping.Unlock()
+	s.clockLock.Lock()
+	defer s.clockLock.Unlock()
 	c.Move(by)
 	_, err := s.append(context.WithoutCancel(ctx), draft)
 	if err != nil {
@@ -84,15 +84,15 @@ func (s *watchedStore) append(ctx context.Context, drafts ...journal.Draft) ([]j
 		s.log.Info("the journal's disk has answered", "after", time.Since(began))
 	}
 	if err != nil && ctx.Err() != nil {
-		return events, err // the caller gave up, so this does not concern the disk
+		return events, err // the caller stopped waiting, which is no error of the disk
 	}
 	err = s.remember(err)
 	s.metrics.Appended(len(events), time.Since(began), err)
 	return events, err
 }
 
-// remember stores the result of the last append, and logs when it changes. It returns the error with the time of the
-// first failure.
+// remember stores the result of the last append, and logs when it changes. It returns the error together with the time
+// of the first failure.
 func (s *watchedStore) remember(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *watchedStore) Record(ctx context.Context, drafts ...journal.Draft) erro
 	return err
 }
 
-// trouble returns why the journal cannot be written, or nil.
+// trouble returns the present error of the journal, or nil.
 func (s *watchedStore) trouble() *trouble {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// things yields what the machines know, for sources that need it to choose what to observe. It may be read only in
-// the loop, while the state does not change.
+// things yields the state of the machines, for sources that choose by it what to observe. It may be used only in the
+// loop, while the state does not change.
 func things(s *fsm.State) iter.Seq[observers.Thing] {
 	return func(yield func(observers.Thing) bool) {
 		for _, t := range s.Things {

@@ -24,9 +24,9 @@ type listener interface {
 // worker runs one open action.
 type worker struct {
 	inbox listener
-	// stop stops it before its action is over; the action stays open.
+	// stop stops the worker before its action has ended; the action stays open.
 	stop context.CancelFunc
-	// restartAt is set after the worker ended early: it restarts then.
+	// restartAt is when to restart a worker that ended early.
 	restartAt time.Time
 	ended     bool
 }
@@ -36,11 +36,11 @@ type workerResult struct {
 	err    error
 }
 
-// restartDelay is how long to wait before a worker that ended early restarts, for example because the journal could
-// not be written.
+// restartDelay is the pause before the restart of a worker that ended early, for example because the journal could not
+// be written.
 const restartDelay = 2 * time.Second
 
-// startWorkers starts a worker for every open action without one.
+// startWorkers starts a worker for every open action that has none.
 func (r *Ring) startWorkers() {
 	for _, record := range r.state.OpenActions() {
 		if !r.mayRun(record) {
@@ -53,7 +53,7 @@ func (r *Ring) startWorkers() {
 	}
 }
 
-// mayRun reports whether this ring runs an open action. A dry run does not run real actions.
+// mayRun reports whether this ring may run an open action. A dry run does not run real actions.
 func (r *Ring) mayRun(record journal.ActionRecord) bool {
 	switch {
 	case !r.state.Runs(record.Kind):
@@ -99,14 +99,16 @@ func (r *Ring) workerEnded(result workerResult) {
 	time.AfterFunc(restartDelay, r.wakeLoop)
 }
 
-// haltWorkers stops all workers when safe mode begins. A step in progress has its grace, as when the process ends.
+// haltWorkers stops all workers when safe mode begins. A running step has the same grace period as at the end of the
+// process.
 func (r *Ring) haltWorkers() {
 	for _, w := range r.workers {
 		w.stop()
 	}
 }
 
-// logEndedEarly warns that an action cannot continue. While the reason is the same unrecorded result, it warns once.
+// logEndedEarly warns that an action cannot continue. While the cause is the same unrecorded result, it warns only
+// once.
 func (r *Ring) logEndedEarly(result workerResult) {
 	level := slog.LevelWarn
 	if unrecorded, ok := errors.AsType[*actions.UnrecordedError](result.err); ok {
@@ -118,7 +120,7 @@ func (r *Ring) logEndedEarly(result workerResult) {
 	r.log.Log(context.Background(), level, "an action could not continue; EKCO retries it", "action", result.action, "error", result.err)
 }
 
-// signalWorkers passes on what workers cannot see in their own records.
+// signalWorkers tells workers about changes that are not in their own records.
 func (r *Ring) signalWorkers(event journal.Decoded) {
 	switch event.Type {
 	case journal.TypeJournalOutdated:
@@ -127,15 +129,14 @@ func (r *Ring) signalWorkers(event journal.Decoded) {
 		r.informWorker(event)
 	}
 	if r.words.Wakes(event.Event) {
-		// A held action may be able to continue.
+		// Held actions may be able to continue.
 		for _, w := range r.workers {
 			w.inbox.Recheck()
 		}
 	}
 }
 
-// informWorker passes an event on to the worker of its action. An event that cannot be read makes the action
-// unreadable.
+// informWorker passes an event to the worker of its action. If the event cannot be read, the action becomes unreadable.
 func (r *Ring) informWorker(event journal.Decoded) {
 	w := r.workers[event.Action]
 	switch {
@@ -147,10 +148,10 @@ func (r *Ring) informWorker(event journal.Decoded) {
 	}
 }
 
-// mirrored checks, before each irreversible step, that another EKCO would know all of the action. If no step of the
-// plan is irreversible, the mirror only needs the plan and what is left: the other EKCO verifies each step before it
-// repeats it. Actions that EKCO requests again automatically need not be mirrored. So such actions do not wait for
-// the mirror after each step.
+// mirrored checks, before each irreversible step, that the mirror has the whole action, so that another EKCO would know
+// it. If no step of the plan is irreversible, the mirror only needs the plan and the list of untouched objects, because
+// the other EKCO verifies each step before it repeats it. Actions that EKCO requests again automatically need not be in
+// the mirror. So these actions do not wait for the mirror after each step.
 func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
@@ -160,29 +161,29 @@ func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) action
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	}
 	held, is := r.mirror.Held(record.ID)
-	known := is && held.Planned && len(held.Left) == len(record.Left) || slices.Contains(r.expendable(), record.Kind)
-	if known && r.mirror.Failing() == nil && r.reversible(record) {
+	known := is && held.Planned && len(held.Left) == len(record.Left) || slices.Contains(r.expendableKinds(), record.Kind)
+	if known && r.mirror.Failing() == nil && r.isReversible(record) {
 		return actions.Pass()
 	}
-	err = r.mirror.Ready(ctx, record.ID, r.noun(record.Kind), mirrorTimeout)
-	// Without the permission there is no mirror, and EKCO works without it.
+	err = r.mirror.Ready(ctx, record.ID, r.nounFor(record.Kind), mirrorTimeout)
+	// Without this permission there is no mirror, and EKCO works without it.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error()).About(mirror.Key(err))
 	}
 	return actions.Pass()
 }
 
-// safeModeDelay is how long an action waits in safe mode for another EKCO that may be working on it: in safe mode the
+// safeModeDelay is how long an action waits in safe mode, because another EKCO may be working on it: in safe mode the
 // mirror does not show that.
 const safeModeDelay = 2 * time.Minute
 
-// reversible reports whether an action has no irreversible step, and cannot interfere with another EKCO.
-func (r *Ring) reversible(record journal.ActionRecord) bool {
+// isReversible reports whether an action has no irreversible step and cannot interfere with another EKCO.
+func (r *Ring) isReversible(record journal.ActionRecord) bool {
 	exclusive := slices.ContainsFunc(r.kinds, func(k actions.Kind) bool { return k.Kind == record.Kind && k.Exclusive })
 	return !exclusive && !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible })
 }
 
-// errSafeMode keeps the mirror unchanged: it may be the only record of what the journal lost.
+// errSafeMode prevents writes of the mirror, which may be the only record of events that the journal lost.
 var errSafeMode = errors.New("EKCO does not write the mirror in safe mode; read \"ekco status\", then run \"ekco journal accept\"")
 
 var errStarting = errors.New("EKCO is starting: it writes the mirror after it has taken over its content")
@@ -195,7 +196,7 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 		case s.Journal.SafeMode():
 			foldErr = errors.Join(foldErr, errSafeMode)
 			return
-		case !r.deciding: // the content of the mirror may not be taken over yet
+		case !r.deciding: // EKCO has not yet adopted the content of the mirror
 			foldErr = errors.Join(foldErr, errStarting)
 			return
 		}
@@ -206,8 +207,8 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 
 const mirrorTimeout = 2 * time.Minute
 
-// noun names an action of that kind in messages.
-func (r *Ring) noun(kind journal.ActionKind) string {
+// nounFor returns the name of this kind of action in messages.
+func (r *Ring) nounFor(kind journal.ActionKind) string {
 	for _, known := range r.kinds {
 		if known.Kind == kind {
 			return known.Noun
@@ -216,8 +217,8 @@ func (r *Ring) noun(kind journal.ActionKind) string {
 	return "action"
 }
 
-// expendable returns the kinds of action that EKCO requests again automatically.
-func (r *Ring) expendable() (kinds []journal.ActionKind) {
+// expendableKinds returns the kinds of action that EKCO requests again automatically.
+func (r *Ring) expendableKinds() (kinds []journal.ActionKind) {
 	for _, known := range r.kinds {
 		if known.Expendable {
 			kinds = append(kinds, known.Kind)

@@ -1,4 +1,4 @@
-// Package traces looks for what is left of nodes that EKCO never saw, for requests to purge them.
+// Package traces searches for remaining data of nodes that EKCO never saw, for requests to purge them.
 package traces
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Lookout looks in all places from which a purge removes something. It is safe for concurrent use.
+// Lookout searches all places from which a purge removes something. It is safe for concurrent use.
 type Lookout struct{ tracer purge.Tracer }
 
 // New returns a lookout for purges with the same options.
@@ -22,18 +22,18 @@ func New(api kube.API, log *slog.Logger, options ...purge.Option) Lookout {
 	return Lookout{purge.NewTracer(api, log, options...)}
 }
 
-// Needed reports whether the request is about an unknown or purged node. A look from before the last purge is
+// Needed reports whether the request is about an unknown or purged node. A search from before the last purge is
 // outdated.
 func (Lookout) Needed(s *fsm.State, asked fsm.Request) (what string, since time.Time, needed bool) {
 	request, err := node.ReadRequest(asked)
 	if err != nil {
-		return "", time.Time{}, false // the request is refused for that
+		return "", time.Time{}, false // the request is refused for another reason
 	}
 	since, needed = node.NeedsTraces(s, request.Node)
 	return fmt.Sprintf("%s %s", request.Node, askedRook(request)), since, needed
 }
 
-// askedRook returns the request's setting for Rook; "" without one.
+// askedRook returns the request's setting for Rook, or "".
 func askedRook(request node.Request) string {
 	if request.MaintainRook == nil {
 		return ""
@@ -41,7 +41,7 @@ func askedRook(request node.Request) string {
 	return strconv.FormatBool(*request.MaintainRook)
 }
 
-// Look returns what is left of the node, in the form that the machine of nodes expects.
+// Look searches for remaining data of the node. seen has the form that the machine of nodes expects.
 func (l Lookout) Look(ctx context.Context, asked fsm.Request) (seen any, found bool) {
 	request, err := node.ReadRequest(asked)
 	if err != nil {

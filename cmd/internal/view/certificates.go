@@ -15,23 +15,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// CertificateView is one row of the table of certificates.
+// CertificateView is one row in the table of certificates.
 type CertificateView struct {
-	// Name is that of the certificates that EKCO renews together, State their state.
+	// Name is the name of certificates that EKCO renews together. State is their state.
 	Name  string        `json:"name"`
 	State journal.State `json:"state"`
-	// Certificate is nil if it could not be read.
+	// Certificate is nil if EKCO could not read the certificate.
 	Certificate *journal.Certificate `json:"certificate,omitempty"`
-	// DaysLeft are the whole days of its validity that remain; below 0 it has expired.
+	// DaysLeft is the number of whole days until the certificate expires. It is negative after that.
 	DaysLeft int `json:"days_left"`
-	// RenewedAt is when EKCO renewed it last, by the action RenewedBy.
+	// RenewedAt is when EKCO last renewed the certificate. RenewedBy is the id of that action.
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
-	// Why says what is wrong with it, why EKCO does not renew it, or what its renewal waits for.
+	// Why is the problem of the certificate, or why EKCO does not renew it, or what the renewal waits for.
 	Why string `json:"why,omitempty"`
 }
 
-// Certificates writes the certificates in a status, the one that expires first on top.
+// Certificates writes the certificates in a status. The certificate that expires first is on top.
 func Certificates(w io.Writer, status api.Status, format string, color bool) error {
 	shown, err := certificatesOf(status)
 	switch {
@@ -112,7 +112,7 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 	return shown, nil
 }
 
-// ends is the zero time for an unreadable certificate, so that it is on top.
+// ends returns the expiry time. It is zero for an unreadable certificate, so that this one is on top.
 func (c CertificateView) ends() time.Time {
 	if c.Certificate == nil {
 		return time.Time{}
@@ -120,7 +120,7 @@ func (c CertificateView) ends() time.Time {
 	return c.Certificate.NotAfter
 }
 
-// wholeDays rounds down, also below zero.
+// wholeDays returns whole days, rounded down even for negative values.
 func wholeDays(left time.Duration) int {
 	const day = 24 * time.Hour
 	days := int(left / day)
@@ -130,7 +130,7 @@ func wholeDays(left time.Duration) int {
 	return days
 }
 
-// waitsFor says what a renewal waits for, or "".
+// waitsFor returns what a renewal waits for, or "".
 func waitsFor(status api.Status, name string) string {
 	about := func(subject journal.Subject) bool {
 		return subject.Kind == journal.KindCertificate && subject.Name == name

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns the text with control characters, and characters that reorder or hide text, as escape sequences: an
-// escape character becomes \x1b, a line break \n, a right-to-left override \u202e.
+// Clean returns the text with control characters, and characters that reorder or hide text, as escape sequences. An
+// escape character becomes \x1b, a line break \n, and a right-to-left override \u202e.
 func Clean(text string) string {
 	if plain(text) {
 		return text
@@ -68,19 +68,19 @@ func escapeJSON(content []byte) []byte {
 	return out
 }
 
-// cleaned returns decoded JSON with every text in it cleaned.
-func cleaned(value any) any {
+// cleanJSON returns decoded JSON in which [Clean] was applied to every text.
+func cleanJSON(value any) any {
 	switch value := value.(type) {
 	case string:
 		return Clean(value)
 	case []any:
 		for i, item := range value {
-			value[i] = cleaned(item)
+			value[i] = cleanJSON(item)
 		}
 	case map[string]any:
 		out := make(map[string]any, len(value))
 		for name, item := range value {
-			out[Clean(name)] = cleaned(item)
+			out[Clean(name)] = cleanJSON(item)
 		}
 		return out
 	}

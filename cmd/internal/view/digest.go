@@ -12,49 +12,49 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// digest shows a history with one line for each action, refusal, pause and outage, in the order of their begin, each
-// with its end and its duration.
+// digest shows a history with one line for each action, refusal, pause and outage, ordered by their begin. Each line
+// has the end and the duration.
 type digest struct {
 	w     io.Writer
 	style style
 	zone  zone
 	words *words.Vocabulary
 	now   time.Time
-	// origin finds the first event of an action that began before the shown events; it may be nil.
+	// origin returns the first event of an action that began before the shown events. It may be nil.
 	origin func(action string) (journal.Event, bool)
-	// lookup finds the last event before a loss; it may be nil.
+	// lookup returns the last event before a loss. It may be nil.
 	lookup func(seq uint64) (journal.Event, bool)
 	lines  []*digestLine
-	// actions, refusals and pauses have the lines that may still end.
+	// actions, refusals and pauses have the lines that have not ended yet.
 	actions  map[string]*digestLine
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
 	outage   *digestLine
-	// rollouts has the newest rollout of each kind of action, states the present state of each thing.
+	// rollouts has the newest rollout of each kind of action. states has the present state of each thing.
 	rollouts map[journal.ActionKind]*rollout
 	states   map[journal.Subject]journal.State
 }
 
-// refusalOf identifies a refusal: there is one for each subject and kind of action.
+// refusalOf identifies a refusal: each subject and kind of action has at most one.
 type refusalOf struct {
 	subject journal.Subject
 	kind    journal.ActionKind
 }
 
-// digestLine is something that began and, unless it is open, ended.
+// digestLine is an entry with a begin and, unless it is open, an end.
 type digestLine struct {
 	began, ended  time.Time
 	over          bool
-	held          bool // the action is held
+	held          bool // true if the action is held
 	what, outcome string
-	// why is the reason, shown last since it may be long.
+	// why is the reason. It is shown last, because it may be long.
 	why  string
 	tone tone
 	// until is the planned end of a pause.
 	until time.Time
-	// earlier is set if it began before the shown events.
+	// earlier is true if the entry began before the shown events.
 	earlier bool
-	// rollout is the rollout of the line, or nil; subject is set with it.
+	// rollout is the rollout of the action, or nil. subject is set together with it.
 	rollout *rollout
 	subject journal.Subject
 }
@@ -67,7 +67,7 @@ func newDigest(w io.Writer, options Options) *digest {
 	}
 }
 
-// Event adds what begins or ends with the event.
+// Event adds an entry that begins with the event, or ends one.
 func (d *digest) Event(e journal.Event) error {
 	d.event(e.Decoded())
 	return nil
@@ -96,7 +96,7 @@ func (d *digest) event(decoded journal.Decoded) {
 			delete(d.pauses, words.Object(e.Subject))
 		}
 	case *journal.APILost:
-		if d.outage == nil { // an EKCO that starts in an outage records it again
+		if d.outage == nil { // an EKCO that starts during an outage records the outage again
 			d.outage = d.add(e.Time, "the Kubernetes API did not answer")
 		}
 		d.outage.outcome, d.outage.tone, d.outage.why = "still so", bad, p.Error
@@ -107,16 +107,16 @@ func (d *digest) event(decoded journal.Decoded) {
 		d.outage.end(e.Time, "it answers again", good)
 		d.outage = nil
 	case *journal.JournalSalvaged:
-		d.lost(e, p.LastSeq, "the journal was damaged")
+		d.addLoss(e, p.LastSeq, "the journal was damaged")
 	case *journal.JournalOutdated:
-		d.lost(e, p.LastSeq, "the journal lost its newest events")
+		d.addLoss(e, p.LastSeq, "the journal lost its newest events")
 	default:
-		d.acted(decoded)
+		d.handleAction(decoded)
 	}
 }
 
-// lost adds a time whose events are lost: without it, the summary would look as if nothing happened.
-func (d *digest) lost(e journal.Event, last uint64, what string) {
+// addLoss adds an entry for a period without events. Without it, the summary would look as if nothing happened.
+func (d *digest) addLoss(e journal.Event, last uint64, what string) {
 	if d.lookup != nil && last != 0 {
 		if before, found := d.lookup(last); found {
 			d.add(before.Time, what).end(e.Time, "the events of that time are lost", bad)
@@ -126,8 +126,8 @@ func (d *digest) lost(e journal.Event, last uint64, what string) {
 	d.add(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
 }
 
-// acted processes an event of an action.
-func (d *digest) acted(e journal.Decoded) {
+// handleAction handles an event of an action.
+func (d *digest) handleAction(e journal.Decoded) {
 	if e.Action == "" {
 		return
 	}
@@ -136,13 +136,13 @@ func (d *digest) acted(e journal.Decoded) {
 		line = d.add(e.Time, e.Action)
 		line.outcome, line.tone, line.earlier = "open", doubtful, true
 		d.actions[e.Action] = line
-		if d.origin != nil && !begins(e) {
+		if d.origin != nil && !mayBegin(e) {
 			if first, found := d.origin(e.Action); found {
-				d.begun(line, first.Decoded())
+				d.setBegin(line, first.Decoded())
 			}
 		}
 	}
-	d.begun(line, e)
+	d.setBegin(line, e)
 	switch p := e.Body.(type) {
 	case *journal.ActionHeld:
 		line.outcome, line.held = "waits: "+words.Held(p.Preflight, p.Reason), true
@@ -156,25 +156,25 @@ func (d *digest) acted(e journal.Decoded) {
 	}
 }
 
-// begins reports whether an action may begin with the event.
-func begins(e journal.Decoded) bool {
+// mayBegin reports whether an action may begin with the event.
+func mayBegin(e journal.Decoded) bool {
 	return e.Type == journal.TypeActionRequested || e.Type == journal.TypeActionAdopted
 }
 
-// begun sets the name and the begin of a line from the first event of its action.
-func (d *digest) begun(line *digestLine, e journal.Decoded) {
+// setBegin sets the name and the begin of a line from the first event of its action.
+func (d *digest) setBegin(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
-		line.what, line.earlier, line.began = d.named(p.Kind, e), false, e.Time
+		line.what, line.earlier, line.began = d.actionText(p.Kind, e), false, e.Time
 		d.join(line, e.Subject, p)
 	case *journal.ActionAdopted:
-		line.what, line.earlier, line.began = d.named(p.Record.Kind, e), false, p.Record.RequestedAt
+		line.what, line.earlier, line.began = d.actionText(p.Record.Kind, e), false, p.Record.RequestedAt
 		d.join(line, e.Subject, &p.Record.Request)
 	}
 }
 
-// named says what an action does, and its id.
-func (d *digest) named(kind journal.ActionKind, e journal.Decoded) string {
+// actionText returns a text with what an action does, and its id.
+func (d *digest) actionText(kind journal.ActionKind, e journal.Decoded) string {
 	return fmt.Sprintf("%s %s (%s)", d.words.Verb(kind), words.Object(e.Subject), e.Action)
 }
 
@@ -187,14 +187,14 @@ func (d *digest) refused(e journal.Event, p *journal.PolicyRefused) {
 	line.outcome, line.tone, line.why = "in force", doubtful, p.Reason
 	d.refusals[key] = line
 	if e.Subject == journal.ClusterSubject {
-		d.rollouts[p.Kind].block(line, p.Rule)
+		d.rollouts[p.Kind].setBlocked(line, p.Rule)
 	}
 }
 
 func (d *digest) paused(e journal.Event, p *journal.PauseSet) {
 	name := words.Object(e.Subject)
 	if before := d.pauses[name]; before != nil {
-		before.lapse(e.Time)
+		before.endExpiredPause(e.Time)
 		if !before.over {
 			before.end(e.Time, "replaced by "+e.Actor, normal)
 		}
@@ -214,16 +214,16 @@ func (l *digestLine) end(at time.Time, outcome string, t tone) {
 	l.ended, l.over, l.outcome, l.tone = at, true, outcome, t
 }
 
-// ending is the outcome and the reason.
-func (l *digestLine) ending() string {
+// outcomeText returns the outcome and the reason.
+func (l *digestLine) outcomeText() string {
 	if l.why == "" {
 		return l.outcome
 	}
 	return l.outcome + " (" + l.why + ")"
 }
 
-// lapse ends a pause whose time is over: there is no event for that.
-func (l *digestLine) lapse(now time.Time) {
+// endExpiredPause ends a pause that has run out, because no event records that.
+func (l *digestLine) endExpiredPause(now time.Time) {
 	if !l.over && !l.until.IsZero() && !now.Before(l.until) {
 		l.end(l.until, "ended as planned", normal)
 	}
@@ -232,10 +232,10 @@ func (l *digestLine) lapse(now time.Time) {
 // byBegan orders lines by when they began.
 func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 
-// sorted returns the lines in the order of their begin, those of a rollout below its headline.
+// sorted returns the lines ordered by their begin. The lines of a rollout are below its headline.
 func (d *digest) sorted() (shown []*digestLine) {
 	for _, line := range d.lines {
-		line.lapse(d.now)
+		line.endExpiredPause(d.now)
 	}
 	slices.SortStableFunc(d.lines, byBegan)
 	for _, line := range d.lines {
@@ -261,14 +261,14 @@ func (d *digest) Flush() error {
 			{text: d.began(line)},
 			{text: d.took(line)},
 			{text: d.zone.within(Clean(line.what))},
-			{text: d.zone.within(Clean(line.ending())), tone: line.tone},
+			{text: d.zone.within(Clean(line.outcomeText())), tone: line.tone},
 		})
 	}
 	_, err := io.WriteString(d.w, strings.Join(align(rows, d.style), "\n")+"\n")
 	return err
 }
 
-// began is the begin of a line, or says that it was before the shown events.
+// began returns the begin of a line, or a text if that was before the shown events.
 func (d *digest) began(line *digestLine) string {
 	text := d.zone.stamp(line.began)
 	if line.earlier {
@@ -277,7 +277,7 @@ func (d *digest) began(line *digestLine) string {
 	return text
 }
 
-// took is the duration of a line, so far if it is open.
+// took returns the duration of a line, or the duration so far if the line is open.
 func (d *digest) took(line *digestLine) string {
 	if line.over {
 		return words.Span(line.ended.Sub(line.began))

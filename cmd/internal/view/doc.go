@@ -1,4 +1,3 @@
-// Package view shows the journal and EKCO's status to people and to programs: one sentence for each event, tables,
-// trees, JSON and YAML. Texts from the cluster may be hostile, so this package never writes a control character to a
-// terminal.
+// Package view shows the journal and EKCO's status to persons and programs: one sentence for each event, tables, trees,
+// JSON and YAML. It never writes a control character to a terminal, because texts from the cluster may be hostile.
 package view

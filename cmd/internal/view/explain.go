@@ -15,8 +15,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Explanation writes what a request would do: the steps, the captured facts and the present result of each preflight.
-func Explanation(w io.Writer, e api.Explanation, color bool) error {
+// Explanation writes whether a request can begin now, and what it would do: the steps, the captured facts and the
+// present result of each preflight. command makes the request.
+func Explanation(w io.Writer, e api.Explanation, command string, color bool) error {
 	s := style{color}
 	var out strings.Builder
 	if e.AlreadyDone {
@@ -24,7 +25,7 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
-	fmt.Fprintf(&out, "%s of %s (uid %s) would be:\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)))
+	fmt.Fprintf(&out, "%s of %s (uid %s) %s\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)), readiness(e.Checks, command))
 	if e.Resumes != "" {
 		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
 	} else if e.Message != "" {
@@ -74,6 +75,29 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// readiness says whether an action with these checks can begin now.
+func readiness(checks []api.CheckResult, command string) string {
+	warnings, hold := 0, api.CheckResult{}
+	for _, check := range checks {
+		switch check.Verdict {
+		case actions.VerdictPass, actions.VerdictUnasked:
+		case actions.VerdictWarn:
+			warnings++
+		case actions.VerdictHold:
+			hold = check
+		default:
+			return "is refused now: " + Clean(words.Held(check.Preflight, check.Reason))
+		}
+	}
+	switch {
+	case hold.Preflight != "":
+		return "would wait now, because " + Clean(words.Held(hold.Preflight, hold.Reason))
+	case warnings > 0:
+		return fmt.Sprintf("can begin now, with %s. To do it: %s", words.Count(warnings, "warning"), Clean(command))
+	}
+	return "can begin now. To do it: " + Clean(command)
 }
 
 func toneOfVerdict(v actions.VerdictKind) tone {

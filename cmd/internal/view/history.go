@@ -19,30 +19,31 @@ var historyFormats = []string{"table", "wide", "json", "yaml", "tree"}
 // HistoryFormats returns the output formats of a history.
 func HistoryFormats() []string { return append([]string(nil), historyFormats...) }
 
-// History writes events one after the other. It keeps none in memory, except that a tree keeps the steps of open
-// actions and, unless it is live, all events since the first of those began.
+// History writes events one after the other. Only a tree keeps data in memory: the steps of open actions and, unless it
+// is live, all events since the first open action began.
 type History interface {
-	// Event writes an event, or keeps it.
+	// Event writes an event, or keeps it for later.
 	Event(e journal.Event) error
-	// Flush writes what was kept.
+	// Flush writes the kept events.
 	Flush() error
 }
 
-// Options configure a history.
+// Options configures a history.
 type Options struct {
 	// Color allows colours.
 	Color bool
-	// Live writes as early as possible, for a followed history.
+	// Live writes each event as early as possible, for a followed history.
 	Live bool
-	// Lookup returns the event with a sequence number, if there is one, for the causes of actions. It may be nil.
+	// Lookup returns the event with a sequence number, if there is one. Histories use it for the causes of actions. It
+	// may be nil.
 	Lookup func(seq uint64) (journal.Event, bool)
 	// Origin returns the first event of an action, if there is one. It may be nil.
 	Origin func(action string) (journal.Event, bool)
 	// Words is the message catalog.
 	Words *words.Vocabulary
-	// Zone is the time zone of the output; nil is UTC.
+	// Zone is the time zone of the output; nil means UTC.
 	Zone *time.Location
-	// Now is the end of the durations of what is open.
+	// Now is the time up to which the durations of open entries are computed.
 	Now time.Time
 }
 
@@ -63,7 +64,7 @@ func NewHistory(w io.Writer, format string, options Options) (History, error) {
 	return nil, fmt.Errorf("unknown output %q: want one of %v", format, historyFormats)
 }
 
-// historyTable has fixed columns, so that it keeps nothing in memory.
+// historyTable has columns of fixed width, so that it keeps no rows in memory.
 type historyTable struct {
 	w      io.Writer
 	style  style
@@ -98,7 +99,7 @@ func (h *historyTable) Event(e journal.Event) error {
 	return err
 }
 
-// Flush does nothing: every row has been written.
+// Flush does nothing, because every row is already written.
 func (h *historyTable) Flush() error { return nil }
 
 func subject(s journal.Subject) string {
@@ -110,7 +111,7 @@ func subject(s journal.Subject) string {
 
 type historyJSON struct{ w io.Writer }
 
-// Event writes the event's record as in the journal.
+// Event writes the event exactly as it is in the journal.
 func (h historyJSON) Event(e journal.Event) error {
 	_, err := h.w.Write(append(escapeJSON(e.Record()), '\n'))
 	return err
@@ -127,8 +128,8 @@ func (h historyYAML) Event(e journal.Event) error { return writeYAML(h.w, e, tru
 // Flush does nothing.
 func (h historyYAML) Flush() error { return nil }
 
-// writeYAML writes a value as YAML. Texts with control characters are cleaned, since YAML cannot escape them in
-// place.
+// writeYAML writes a value as YAML. It replaces control characters in texts with [Clean], because YAML cannot escape
+// them.
 func writeYAML(w io.Writer, value any, separate bool) error {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -140,7 +141,7 @@ func writeYAML(w io.Writer, value any, separate bool) error {
 	if err := decoder.Decode(&decoded); err != nil {
 		return fmt.Errorf("write as YAML: %w", err)
 	}
-	if content, err = yaml.Marshal(cleaned(decoded)); err != nil {
+	if content, err = yaml.Marshal(cleanJSON(decoded)); err != nil {
 		return fmt.Errorf("write as YAML: %w", err)
 	}
 	if separate {

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Loss describes a loss of events, and where they may still be.
+// Loss describes a loss of events, and names the files that may still have them.
 func Loss(loss api.Loss) string {
 	text := fmt.Sprintf("Salvaged: at %s (#%d), after damage", words.Stamp(loss.At), loss.Seq)
 	if loss.Type == journal.TypeJournalOutdated {

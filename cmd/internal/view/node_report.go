@@ -12,9 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// NodeReports are the reports of several nodes.
+// NodeReports has the reports of several nodes.
 type NodeReports struct {
-	// Complete is set if nothing is missing.
+	// Complete is true if nothing is missing.
 	Complete bool         `json:"complete"`
 	Nodes    []NodeReport `json:"nodes"`
 }
@@ -22,29 +22,29 @@ type NodeReports struct {
 // NodeReport has the facts of a node.
 type NodeReport struct {
 	Node string `json:"node"`
-	// Action is the action of the report, which ended At.
+	// Action is the id of the report's action. At is when the action ended.
 	Action           string    `json:"action,omitempty"`
 	At               time.Time `json:"at,omitzero"`
 	Kernel           string    `json:"kernel,omitempty"`
 	Kubelet          string    `json:"kubelet,omitempty"`
 	ContainerRuntime string    `json:"container_runtime,omitempty"`
 	OSImage          string    `json:"os_image,omitempty"`
-	// ClockAhead is by how much its clock is ahead of the API server's.
+	// ClockAhead is how far the node's clock is ahead of the API server's clock.
 	ClockAhead       *journal.Duration        `json:"clock_ahead,omitempty"`
 	Disks            []nodereport.Disk        `json:"disks,omitempty"`
 	Certificates     []nodereport.Certificate `json:"certificates,omitempty"`
 	MoreCertificates int                      `json:"more_certificates,omitempty"`
 	Ceph             []nodereport.Mount       `json:"ceph,omitempty"`
 	MoreCeph         int                      `json:"more_ceph,omitempty"`
-	// Missing lists the missing facts with the reasons. Looked is set if the program ran on the node.
+	// Missing lists the missing facts with the reasons. Looked is true if the program ran on the node.
 	Missing []nodereport.Missing `json:"missing,omitempty"`
 	Looked  bool                 `json:"looked"`
 }
 
-// NodeReportFormats are the output formats.
+// NodeReportFormats returns the output formats.
 func NodeReportFormats() []string { return []string{"table", "wide", "json", "yaml"} }
 
-// WriteNodeReports writes reports in the given format; now is the present time.
+// WriteNodeReports writes reports in the given format. now is the present time.
 func WriteNodeReports(w io.Writer, reports NodeReports, format string, now time.Time, color bool) error {
 	if format == "json" || format == "yaml" {
 		return Value(w, reports, format)
@@ -83,8 +83,8 @@ func heading(names ...string) []cell {
 	return cells
 }
 
-// clockDrifts is the difference from which on a clock is marked: certificates and leases depend on it.
-const clockDrifts = 2 * time.Second
+// maxClockDrift is the difference from which on a clock is marked, because certificates and leases depend on the clock.
+const maxClockDrift = 2 * time.Second
 
 func (n *NodeReport) clock() cell {
 	if n.ClockAhead == nil {
@@ -95,13 +95,13 @@ func (n *NodeReport) clock() cell {
 	case ahead == 0:
 		return cell{text: "0s"}
 	case ahead < 0:
-		return cell{text: "-" + words.Span(-ahead), tone: doubtfulIf(-ahead > clockDrifts)}
+		return cell{text: "-" + words.Span(-ahead), tone: toneIf(-ahead > maxClockDrift)}
 	}
-	return cell{text: "+" + words.Span(ahead), tone: doubtfulIf(ahead > clockDrifts)}
+	return cell{text: "+" + words.Span(ahead), tone: toneIf(ahead > maxClockDrift)}
 }
 
-// doubtfulIf marks a value that needs attention.
-func doubtfulIf(so bool) tone {
+// toneIf returns the tone of a value that needs attention if so is true.
+func toneIf(so bool) tone {
 	if so {
 		return doubtful
 	}
@@ -114,13 +114,13 @@ func (n *NodeReport) free(directory string) cell {
 		return cell{text: "-"}
 	}
 	disk := n.Disks[i]
-	return cell{text: diskSize(disk.Free) + " of " + diskSize(disk.Size), tone: doubtfulIf(disk.Free < disk.Size/10)}
+	return cell{text: diskSize(disk.Free) + " of " + diskSize(disk.Size), tone: toneIf(disk.Free < disk.Size/10)}
 }
 
-func diskSize(bytes uint64) string { return size(int64(min(bytes, 1<<62))) } //nolint:gosec // it is bounded
+func diskSize(bytes uint64) string { return size(int64(min(bytes, 1<<62))) } //nolint:gosec // min bounds it
 
-// soon is how long before its expiry a certificate is marked; EKCO renews its certificates earlier.
-const soon = 30 * 24 * time.Hour
+// expiresSoon is how long before its expiry a certificate is marked. EKCO renews its certificates earlier.
+const expiresSoon = 30 * 24 * time.Hour
 
 func (n *NodeReport) expiry(now time.Time) cell {
 	if len(n.Certificates) == 0 {
@@ -142,7 +142,7 @@ func toneOfExpiry(at, now time.Time) tone {
 	if !at.After(now) {
 		return bad
 	}
-	return doubtfulIf(at.Sub(now) < soon)
+	return toneIf(at.Sub(now) < expiresSoon)
 }
 
 func (n *NodeReport) volumes() cell {
@@ -171,7 +171,7 @@ func certificateTable(nodes []NodeReport, now time.Time, s style) []string {
 			rows = append(rows, heading(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
 		}
 	}
-	return below(rows, s)
+	return tableBelow(rows, s)
 }
 
 func mountTable(nodes []NodeReport, s style) []string {
@@ -184,11 +184,11 @@ func mountTable(nodes []NodeReport, s style) []string {
 			rows = append(rows, heading(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
 		}
 	}
-	return below(rows, s)
+	return tableBelow(rows, s)
 }
 
-// below separates a table from the lines above; it leaves out one without rows.
-func below(rows [][]cell, s style) []string {
+// tableBelow separates a table from the lines above it. It omits a table without rows.
+func tableBelow(rows [][]cell, s style) []string {
 	if len(rows) < 2 {
 		return nil
 	}
@@ -202,5 +202,5 @@ func missingLines(nodes []NodeReport, s style) []string {
 			rows = append(rows, []cell{{text: Clean(nodes[i].Node)}, {text: Clean(m.What)}, {text: Clean(m.Why), tone: doubtful}})
 		}
 	}
-	return below(rows, s)
+	return tableBelow(rows, s)
 }

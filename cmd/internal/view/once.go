@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Once shortens repeated texts: the long cause of one problem is often the reason for several. The zero value is
-// ready for use, by one goroutine at a time.
+// Once shortens repeated texts, because the long cause of one problem is often the reason for several. The zero value
+// is ready for use. Only one goroutine may use it at a time.
 type Once struct{ said []string }
 
 const (
-	// longCause is the shortest text, in bytes, that is left out when it repeats.
+	// longCause is the length in bytes from which on a repeated text is omitted.
 	longCause = 80
-	// maxSaid is how many texts it remembers.
+	// maxSaid is the maximum number of remembered texts.
 	maxSaid  = 64
 	asBefore = "(see above)"
 )
@@ -22,7 +22,7 @@ func (o *Once) Shorten(text string) string {
 	longest := ""
 	bare := withoutCheck(text)
 	for _, before := range o.said {
-		if end := endIn(bare, before, len(longest)); end != "" {
+		if end := repeatedEnd(bare, before, len(longest)); end != "" {
 			longest = end
 		}
 	}
@@ -35,15 +35,15 @@ func (o *Once) Shorten(text string) string {
 	return text
 }
 
-// withoutCheck removes the name of a preflight at the end, which may differ for the same cause.
+// withoutCheck removes the name of a preflight at the end of the text, because the names may differ for the same cause.
 func withoutCheck(text string) string { return checkAtEnd.ReplaceAllString(text, "") }
 
-// checkAtEnd matches what [words.Held] adds.
+// checkAtEnd matches the name that [words.Held] adds at the end.
 var checkAtEnd = regexp.MustCompile(` \([A-Z][A-Za-z]+\)$`)
 
-// endIn returns the longest part after a colon at the end of the text before that the text also contains, or "" if it
-// is shorter than longCause or not longer than than.
-func endIn(text, before string, than int) string {
+// repeatedEnd returns the longest part after a colon that is at the end of before and also in text. It returns "" if
+// that part is shorter than longCause or not longer than than.
+func repeatedEnd(text, before string, than int) string {
 	for end := before; len(end) >= longCause && len(end) > than; {
 		if end != text && strings.Contains(text, end) {
 			return end

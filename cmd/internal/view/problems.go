@@ -9,11 +9,11 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Problems writes all problems: what is wrong, since when, what to do, and which command to run; then what EKCO will
-// do automatically.
+// Problems writes all problems: what is wrong, since when, what to do, and which command to run. Then it writes what
+// EKCO will do automatically.
 func Problems(w io.Writer, status api.Status, options Options) error {
 	s := style{options.Color}
-	lines := []string{summary(status, s)}
+	lines := []string{summary(status, options.Words, s)}
 	for _, problem := range status.Problems {
 		lines = append(lines, "")
 		lines = append(lines, problemLines(status, problem, s)...)
@@ -24,7 +24,7 @@ func Problems(w io.Writer, status api.Status, options Options) error {
 }
 
 // summary is the verdict and the number of problems.
-func summary(status api.Status, s style) string {
+func summary(status api.Status, vocabulary *words.Vocabulary, s style) string {
 	pressing := 0
 	for _, problem := range status.Problems {
 		if problem.NeedsYou {
@@ -33,27 +33,17 @@ func summary(status api.Status, s style) string {
 	}
 	switch status.Verdict {
 	case api.OverallNeedsYou:
-		return s.paint(loud, "NEEDS YOU") + ": " + pressingOf(pressing, len(status.Problems))
+		return s.paint(loud, "NEEDS YOU") + ": " + pressingCount(pressing, len(status.Problems))
 	case api.OverallWorking:
-		return s.paint(doubtful, "WORKING") + ": " + underWay(status) + "nothing needs a person"
+		return s.paint(doubtful, "WORKING") + ": " + activityText(status, vocabulary)
+	case api.OverallPaused:
+		return s.paint(doubtful, "PAUSED") + ": " + pausedLine(status)
 	}
 	return s.paint(good, "OK") + ": no problems, and nothing waits"
 }
 
-// underWay counts actions and problems, as the begin of a sentence.
-func underWay(status api.Status) string {
-	text := ""
-	if n := len(status.Actions); n > 0 {
-		text += words.Count(n, "action") + "; "
-	}
-	if n := len(status.Problems); n > 0 {
-		text += words.Count(n, "problem") + "; "
-	}
-	return text
-}
-
-// pressingOf says how many problems need a person, and the number of all if that differs.
-func pressingOf(pressing, all int) string {
+// pressingCount returns how many problems need a person, and the number of all problems if that differs.
+func pressingCount(pressing, all int) string {
 	if pressing == all {
 		return words.Count(all, "problem")
 	}

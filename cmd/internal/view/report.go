@@ -17,15 +17,15 @@ import (
 //go:embed report.html
 var reportPage string
 
-// page loads nothing from elsewhere, since it may be read without a network.
+// page includes all its resources, because it may be read without a network.
 var page = template.Must(template.New("report").Parse(reportPage))
 
-// ReportOptions configure a report.
+// ReportOptions configures a report.
 type ReportOptions struct {
 	From, Until time.Time
-	// Node, unless it is empty, selects one node; nothing else is shown.
+	// Node selects one node, and omits everything else. "" means all nodes.
 	Node string
-	// Lost are the times whose events the journal lost.
+	// Lost lists the periods for which the journal lost its events.
 	Lost   []Gap
 	Words  *words.Vocabulary
 	Lookup func(seq uint64) (journal.Event, bool)
@@ -33,7 +33,7 @@ type ReportOptions struct {
 	Origin func(action string) (journal.Event, bool)
 }
 
-// Gap is a time whose events are lost. From is zero if its begin is unknown.
+// Gap is a period without events. From is zero if its begin is unknown.
 type Gap struct{ From, Until time.Time }
 
 // String describes the gap.
@@ -62,11 +62,11 @@ type reportedProblem struct{ Reason, Since, Advice, Command string }
 // reportedLine is one line of a summary.
 type reportedLine struct{ Began, Took, What, Outcome string }
 
-// Report writes a page of HTML about a time: the present verdict, the states of nodes and components, and what EKCO
-// did and why.
+// Report writes an HTML page about a period: the present verdict, the states of nodes and components, and EKCO's
+// actions with their reasons.
 func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, error], options ReportOptions) error {
 	if options.Node != "" {
-		status = ofName(status, options.Node)
+		status = selectName(status, options.Node)
 	}
 	var treeText strings.Builder
 	branches := newTree(&treeText, Options{Words: options.Words, Now: options.Until, Lookup: options.Lookup})
@@ -89,13 +89,13 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 	if err := branches.Flush(); err != nil {
 		return err
 	}
-	states.present(status)
+	states.addUnchanged(status)
 	shown := reportOf(status, options)
 	shown.chart, shown.Rows, shown.Tree = states.chart(), lines.rows(), treeText.String()
 	return page.Execute(w, shown)
 }
 
-// concernsActions reports whether events of the type concern actions, although they belong to none.
+// concernsActions reports whether events of this type affect actions, although they belong to no action.
 func concernsActions(t journal.Type) bool {
 	switch t {
 	case journal.TypePolicyRefused, journal.TypePolicyLifted, journal.TypePauseSet, journal.TypePauseCleared:
@@ -104,18 +104,18 @@ func concernsActions(t journal.Type) bool {
 	return false
 }
 
-// branchesOnly adds only what belongs to an action.
+// branchesOnly adds only events that belong to an action.
 func (t *tree) branchesOnly(event journal.Event) error {
 	if event.Action == "" {
 		t.follow(event.Decoded())
-		t.concern(event.Decoded())
+		t.addRefusals(event.Decoded())
 		return nil
 	}
 	return t.Event(event)
 }
 
 func reportOf(status api.Status, options ReportOptions) report {
-	headline, _, _ := strings.Cut(strings.Join(verdict(status, style{}), "\n"), "\n")
+	headline, _, _ := strings.Cut(strings.Join(verdict(status, options.Words, style{}), "\n"), "\n")
 	shown := report{
 		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
 		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),
@@ -135,7 +135,7 @@ func reportOf(status api.Status, options ReportOptions) report {
 func (d *digest) rows() []reportedLine {
 	var rows []reportedLine
 	for _, line := range d.sorted() {
-		rows = append(rows, reportedLine{Began: d.began(line), Took: d.took(line), What: Clean(line.what), Outcome: Clean(line.ending())})
+		rows = append(rows, reportedLine{Began: d.began(line), Took: d.took(line), What: Clean(line.what), Outcome: Clean(line.outcomeText())})
 	}
 	return rows
 }

@@ -12,53 +12,53 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// states collects the states of things over time, and the actions about them.
-type states struct {
+// chartStates collects the states of things over time, and the actions on them.
+type chartStates struct {
 	options ReportOptions
-	// known is the begin of the chart: not before the journal's first event.
+	// known is the begin of the chart. It is not before the journal's first event.
 	known   time.Time
 	lanes   map[laneKey]*laneStates
 	actions map[string]*bar
 }
 
-// laneKey identifies a thing: another one may have the same name.
+// laneKey identifies a thing. It includes the UID, because another thing may have the same name.
 type laneKey struct{ name, uid string }
 
-// laneStates is the lane of one thing.
+// laneStates has the data of one thing's lane.
 type laneStates struct {
 	machine string
 	spans   []span
 	bars    []*bar
 }
 
-// span is a state and its begin.
+// span is a state with its begin.
 type span struct {
 	state journal.State
 	from  time.Time
 }
 
-// bar is an action.
+// bar is an action in the chart.
 type bar struct {
 	id, outcome string
 	from, until time.Time
 }
 
-func newStates(options ReportOptions, first time.Time) *states {
-	return &states{options: options, known: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
+func newStates(options ReportOptions, first time.Time) *chartStates {
+	return &chartStates{options: options, known: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
 }
 
-func (s *states) event(e journal.Decoded) {
+func (s *chartStates) event(e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.NodeTransitioned:
 		s.entered(fsmnode.Machine, e, p.From, p.To)
 	case *journal.ThingTransitioned:
 		s.entered(p.Machine, e, p.From, p.To)
 	default:
-		s.acted(e)
+		s.handleAction(e)
 	}
 }
 
-func (s *states) entered(machine string, e journal.Decoded, from, to journal.State) {
+func (s *chartStates) entered(machine string, e journal.Decoded, from, to journal.State) {
 	lane := s.lane(machine, e.Subject.Name, e.Subject.UID)
 	if len(lane.spans) == 0 && from != "" {
 		lane.spans = append(lane.spans, span{from, s.known})
@@ -66,8 +66,8 @@ func (s *states) entered(machine string, e journal.Decoded, from, to journal.Sta
 	lane.spans = append(lane.spans, span{to, e.Time})
 }
 
-// acted processes an event of an action. Actions about the whole cluster have no lane.
-func (s *states) acted(e journal.Decoded) {
+// handleAction handles an event of an action. Actions on the whole cluster have no lane.
+func (s *chartStates) handleAction(e journal.Decoded) {
 	if e.Action == "" || e.Subject.Name == "" {
 		return
 	}
@@ -86,8 +86,8 @@ func (s *states) acted(e journal.Decoded) {
 	}
 }
 
-// lane returns the lane of a thing. Events with its state name its machine better than actions do.
-func (s *states) lane(machine, name, uid string) *laneStates {
+// lane returns the lane of a thing. It prefers the machine's name from events with a state over the name from actions.
+func (s *chartStates) lane(machine, name, uid string) *laneStates {
 	key := laneKey{name, uid}
 	if s.lanes[key] == nil {
 		s.lanes[key] = &laneStates{machine: machine}
@@ -95,8 +95,8 @@ func (s *states) lane(machine, name, uid string) *laneStates {
 	return s.lanes[key]
 }
 
-// present adds the things that did not change in that time.
-func (s *states) present(status api.Status) {
+// addUnchanged adds the things that did not change in the period.
+func (s *chartStates) addUnchanged(status api.Status) {
 	add := func(machine, name, uid string, state journal.State, since time.Time, over bool) {
 		known := s.lanes[laneKey{name, uid}] != nil
 		if over && !known {
@@ -122,7 +122,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// The chart's measures, in the units of its view box.
+// These are the sizes in the chart, in units of its view box.
 const (
 	laneHeight  = 22
 	laneFrom    = 220.0
@@ -131,12 +131,12 @@ const (
 	axisHeight  = 24
 	thinnest    = 1.5
 	stampOfTick = "01-02 15:04"
-	// dateOfTick is used for a time of a year or more, in which the month and day would be ambiguous.
+	// dateOfTick is the date format for a period of a year or more, in which month and day would be ambiguous.
 	dateOfTick = "2006-01-02"
 	aYear      = 365 * 24 * time.Hour
 )
 
-// chart is what the page draws.
+// chart has the data that the page draws.
 type chart struct {
 	Height, Bottom, AxisY int
 	Ticks                 []chartTick
@@ -147,7 +147,8 @@ type chart struct {
 type chartTick struct {
 	X     float64
 	Label string
-	// Anchor is the end of the label that is at X: the last label would exceed the drawing.
+	// Anchor is the end of the label that is at X. It differs for the last label, which would otherwise exceed the
+	// drawing.
 	Anchor string
 }
 
@@ -166,7 +167,7 @@ type chartBox struct {
 
 type chartState struct{ State, Color string }
 
-func (s *states) chart() chart {
+func (s *chartStates) chart() chart {
 	var drawn chart
 	colors := &palette{of: map[journal.State]string{}}
 	keys := s.sorted()
@@ -182,7 +183,7 @@ func (s *states) chart() chart {
 			box.Color = colors.color(now.state)
 			row.Spans = append(row.Spans, box)
 		}
-		row.Spans = append(row.Spans, s.gaps(lane, y+3, colors)...)
+		row.Spans = append(row.Spans, s.gapBoxes(lane, y+3, colors)...)
 		for _, action := range lane.bars {
 			row.Bars = append(row.Bars, s.box(action.from, action.until, y+8, action.id+", "+action.outcome))
 		}
@@ -194,24 +195,24 @@ func (s *states) chart() chart {
 	return drawn
 }
 
-// gaps cover the parts of a lane whose events are lost.
-func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
+// gapBoxes returns boxes that cover the parts of a lane without events.
+func (s *chartStates) gapBoxes(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
 	for _, lost := range s.options.Lost {
 		if len(lane.spans) == 0 || !lane.spans[0].from.Before(lost.Until) {
 			continue
 		}
-		box := s.box(later(lost.From, lane.spans[0].from), lost.Until, y, string(notKnown))
-		box.Color = colors.color(notKnown)
+		box := s.box(later(lost.From, lane.spans[0].from), lost.Until, y, string(stateNotKnown))
+		box.Color = colors.color(stateNotKnown)
 		boxes = append(boxes, box)
 	}
 	return boxes
 }
 
-// notKnown is the state of a thing while the journal lost its events.
-const notKnown journal.State = "not known"
+// stateNotKnown is the state of a thing in a period for which the journal lost its events.
+const stateNotKnown journal.State = "not known"
 
 // sorted returns the lanes, nodes first.
-func (s *states) sorted() []laneKey {
+func (s *chartStates) sorted() []laneKey {
 	var keys []laneKey
 	for key := range s.lanes {
 		keys = append(keys, key)
@@ -226,15 +227,16 @@ func (s *states) sorted() []laneKey {
 	return keys
 }
 
-// box is the place of a time on a lane. It has a minimum width.
-func (s *states) box(from, until time.Time, y int, what string) chartBox {
+// box returns the position of a period on a lane. It has a minimum width.
+func (s *chartStates) box(from, until time.Time, y int, what string) chartBox {
 	x := s.x(from)
 	title := what + ": " + words.Stamp(from) + " to " + words.Stamp(until) + ", " + words.Span(until.Sub(from))
 	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
-// x is the place of a time. The chart begins with the journal: otherwise a young journal would only fill its end.
-func (s *states) x(at time.Time) float64 {
+// x returns the horizontal position of a time. The chart begins with the journal, because otherwise a young journal
+// would fill only the end of the chart.
+func (s *chartStates) x(at time.Time) float64 {
 	whole := s.options.Until.Sub(s.known)
 	if whole <= 0 {
 		return laneFrom
@@ -243,7 +245,7 @@ func (s *states) x(at time.Time) float64 {
 	return laneFrom + laneWidth*min(max(part, 0), 1)
 }
 
-func (s *states) ticks() (ticks []chartTick) {
+func (s *chartStates) ticks() (ticks []chartTick) {
 	whole, form := s.options.Until.Sub(s.known), stampOfTick
 	if whole >= aYear {
 		form = dateOfTick
@@ -257,7 +259,7 @@ func (s *states) ticks() (ticks []chartTick) {
 	return ticks
 }
 
-// palette assigns colours to states: those of nodes always have the same.
+// palette assigns colours to states. States of nodes always have the same colours.
 type palette struct {
 	of     map[journal.State]string
 	next   int
@@ -267,7 +269,7 @@ type palette struct {
 var (
 	nodeColors = map[journal.State]string{
 		fsmnode.Healthy: "#4caf50", fsmnode.Unknown: "#e53935", fsmnode.Clearing: "#fb8c00", fsmnode.Cleared: "#fdd835",
-		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc", notKnown: "#90caf9",
+		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc", stateNotKnown: "#90caf9",
 	}
 	otherColors = []string{"#1e88e5", "#00897b", "#6d4c41", "#7cb342", "#d81b60", "#5e35b1", "#f4511e", "#546e7a"}
 )

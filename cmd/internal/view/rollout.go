@@ -11,23 +11,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// maxRolloutGap is how long after the end of a rollout's last action another action can still belong to it.
+// maxRolloutGap is the longest pause between two actions of a rollout.
 const maxRolloutGap = 5 * time.Minute
 
-// rollout is the change of several nodes by one action for each. No event names its actions: they are those of one
-// kind with the same target, without a longer gap and without another target in between.
+// rollout is a change of several nodes by one action for each node. No event names the actions of a rollout. They are
+// actions of one kind with the same target, without a longer pause and without another target in between.
 type rollout struct {
 	kind   journal.ActionKind
 	target string
 	dryRun bool
 	lines  []*digestLine
-	// blocked is the last refusal of further actions during the rollout; nil for none.
+	// blocked is the last refusal of further actions during the rollout, or nil.
 	blocked *digestLine
-	// closed is set once the tree has printed it: no later event may join it, also if the clock was set back.
+	// closed is true once the tree has printed the rollout. No later event may join it, even if the clock was set back.
 	closed bool
 }
 
-// join adds an action to the rollout that it belongs to, if any.
+// join adds an action to its rollout, if it belongs to one.
 func (d *digest) join(line *digestLine, subject journal.Subject, p *journal.ActionRequested) {
 	target := d.words.RolloutTarget(p)
 	if target == "" || line.rollout != nil {
@@ -42,8 +42,8 @@ func (d *digest) join(line *digestLine, subject journal.Subject, p *journal.Acti
 	r.lines = append(r.lines, line)
 }
 
-// block notes that further actions are refused. A refusal by OneAtATime gets no line of its own.
-func (r *rollout) block(line *digestLine, rule string) {
+// setBlocked records that further actions are refused. A refusal by OneAtATime has no line of its own.
+func (r *rollout) setBlocked(line *digestLine, rule string) {
 	if r.isOver(line.began) {
 		return
 	}
@@ -58,10 +58,10 @@ func (r *rollout) isOver(now time.Time) bool {
 	return r == nil || r.closed || !slices.ContainsFunc(r.lines, lasts) && (r.blocked == nil || !lasts(r.blocked))
 }
 
-// isShown reports whether the rollout is shown as one entry. A single action is shown as any other.
+// isShown reports whether the rollout is shown as one entry. A rollout of one action is shown as an ordinary action.
 func (r *rollout) isShown() bool { return r != nil && len(r.lines) > 1 }
 
-// headline summarizes the rollout. Of several actions on a node the last one counts.
+// headline summarizes the rollout. If a node has several actions, the last one counts.
 func (d *digest) headline(r *rollout) *digestLine {
 	slices.SortStableFunc(r.lines, byBegan)
 	nodes := map[journal.Subject]*digestLine{}
@@ -103,12 +103,12 @@ func (d *digest) headline(r *rollout) *digestLine {
 	return head
 }
 
-// count returns how many of these nodes are done, how many actions run, one that is held, and one that failed or is stalled;
-// nil for none. A stalled one is preferred, since a person can retry it.
+// count returns the number of done nodes and of running actions. It also returns one held action, and one failed or
+// stalled action, or nil. It prefers a stalled action, because a person can retry it.
 func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running int, held, failed *digestLine) {
 	for _, line := range r.lines {
 		switch {
-		case nodes[line.subject] != line: // a later action on the same node counts
+		case nodes[line.subject] != line: // only the last action on a node counts
 		case line.over && line.tone == good:
 			done++
 		case !line.over && line.tone != bad:
@@ -124,7 +124,7 @@ func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running in
 	return done, running, held, failed
 }
 
-// waiting returns how many nodes without an action in the rollout still wait for one; 0 if a newer rollout has begun.
+// waiting returns how many nodes still wait for an action of the rollout. It returns 0 if a newer rollout has begun.
 func (d *digest) waiting(r *rollout, nodes map[journal.Subject]*digestLine, waits journal.State) (n int) {
 	if d.rollouts[r.kind] != r {
 		return 0
@@ -137,12 +137,12 @@ func (d *digest) waiting(r *rollout, nodes map[journal.Subject]*digestLine, wait
 	return n
 }
 
-// entries returns the lines of the rollout: its headline, and one for each action.
+// entries returns the lines of the rollout: its headline, and one line for each action.
 func (d *digest) entries(r *rollout) []*digestLine {
 	shown := []*digestLine{d.headline(r)}
 	for i, line := range r.lines {
 		entry := *line
-		entry.what = joint(i, len(r.lines)) + " " + line.what
+		entry.what = branchSymbol(i, len(r.lines)) + " " + line.what
 		shown = append(shown, &entry)
 	}
 	return shown

@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// JournalStat writes a journal's size, range and identity.
+// JournalStat writes the size, range and identity of a journal.
 func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 	if u := j.Unopened; u != nil {
 		_, err := fmt.Fprintf(w, "%s has not been open since %s: %s\n", orDash(Clean(j.Path)), words.Stamp(u.Since), Clean(u.Problem))

@@ -18,16 +18,16 @@ import (
 // StatusFormats returns the output formats of a status.
 func StatusFormats() []string { return []string{"table", "wide", "json", "yaml"} }
 
-// StatusOptions configure the output of a status.
+// StatusOptions configures the output of a status.
 type StatusOptions struct {
 	// Color allows colours.
 	Color bool
-	// All also shows, in a table, nodes that were purged or gone more than a day ago.
+	// All adds to a table the nodes that were purged or gone more than a day ago.
 	All bool
-	// Component, unless it is empty, selects the things, actions and refusals of one component, and shows the things
-	// with details.
+	// Component selects the things, actions and refusals of one component, and shows the things with details. ""
+	// selects everything.
 	Component string
-	// Name, unless it is empty, selects the nodes and things of that name, with their actions and what is next.
+	// Name selects the nodes and things with this name, with their actions and next actions. "" selects everything.
 	Name string
 	// Words is the message catalog.
 	Words *words.Vocabulary
@@ -37,10 +37,10 @@ type StatusOptions struct {
 func Status(w io.Writer, status api.Status, format string, options StatusOptions) error {
 	wide := format == "wide" || options.Component != ""
 	if options.Component != "" {
-		status = ofComponent(status, options.Component, options.Words)
+		status = selectComponent(status, options.Component, options.Words)
 	}
 	if options.Name != "" {
-		status = ofName(status, options.Name)
+		status = selectName(status, options.Name)
 	}
 	switch format {
 	case "table", "wide":
@@ -52,7 +52,7 @@ func Status(w io.Writer, status api.Status, format string, options StatusOptions
 	return fmt.Errorf("unknown output %q: want one of %v", format, StatusFormats())
 }
 
-// Value writes any value as indented JSON, or as YAML.
+// Value writes any value as indented JSON or as YAML.
 func Value(w io.Writer, value any, format string) error {
 	if format == "yaml" {
 		return writeYAML(w, value, false)
@@ -72,7 +72,7 @@ func Value(w io.Writer, value any, format string) error {
 	return err
 }
 
-// statusText shows problems first.
+// statusText returns the status as text, with problems first.
 func statusText(status api.Status, wide bool, options StatusOptions) string {
 	s := style{options.Color}
 	var out strings.Builder
@@ -81,7 +81,7 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 			out.WriteString(line + "\n")
 		}
 	}
-	section(verdict(status, s)...)
+	section(verdict(status, options.Words, s)...)
 	section(unopened(status, s)...)
 	section(safeMode(status, s)...)
 	section(operatorLines(status, s)...)
@@ -101,7 +101,7 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 	return out.String()
 }
 
-// unopened reports that the journal is not open.
+// unopened returns lines about a journal that is not open.
 func unopened(status api.Status, s style) []string {
 	u := status.Journal.Unopened
 	if u == nil {
@@ -136,7 +136,7 @@ func journalLines(status api.Status, s style) []string {
 	return lines
 }
 
-// freeSpace says what to do about a journal that cannot be written.
+// freeSpace returns advice about a journal that cannot be written.
 func freeSpace(status api.Status) string {
 	if status.Operator.Running {
 		return "EKCO does nothing until it can. Free space on its file system, or make it writable again: EKCO continues automatically."
@@ -144,7 +144,7 @@ func freeSpace(status api.Status) string {
 	return "Free space on its file system, or make it writable again."
 }
 
-// Unwritable says since when and why the journal cannot be written; "" if it can.
+// Unwritable returns a text about since when and why the journal cannot be written, or "".
 func Unwritable(j api.JournalStatus, now time.Time) string {
 	if j.Writable || j.Error == "" {
 		return ""
@@ -156,7 +156,7 @@ func Unwritable(j api.JournalStatus, now time.Time) string {
 	return "the journal cannot be written" + since + ": " + Clean(j.Error)
 }
 
-// age returns a duration without fractions of a second.
+// age formats a duration in whole seconds.
 func age(d time.Duration) string { return words.Span(d.Truncate(time.Second)) }
 
 func size(bytes int64) string {
@@ -171,13 +171,13 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%d B", bytes)
 }
 
-// cell is a piece of a table; its tone does not count as width.
+// cell is one cell of a table. Its tone does not count for the width.
 type cell struct {
 	text string
 	tone tone
 }
 
-// align pads every column to its widest cell.
+// align pads the cells of every column to the same width.
 func align(rows [][]cell, s style) []string {
 	var widths []int
 	for _, row := range rows {
@@ -219,13 +219,13 @@ func actionLines(status api.Status, v *words.Vocabulary, wide bool, s style) []s
 	return lines
 }
 
-// planStep returns "step 2/3: delete-node".
+// planStep returns a text such as "step 2/3: delete-node".
 func planStep(action journal.ActionRecord) string {
 	if !action.Planned {
 		return "not planned yet"
 	}
 	if action.Undoing() {
-		return "undoing: " + Clean(wayBack(action)[0])
+		return "undoing: " + Clean(remainingUndoSteps(action)[0])
 	}
 	done, next := 0, ""
 	for _, step := range action.Plan.Steps {
@@ -240,18 +240,18 @@ func planStep(action journal.ActionRecord) string {
 	return fmt.Sprintf("step %d/%d%s", min(done+1, total), total, next)
 }
 
-// Waits says, a line each, why an action waits and what an administrator can do.
+// Waits returns lines about why an action waits and what an administrator can do.
 func Waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary) []string {
 	return waits(status, action, v, true)
 }
 
-// waits combines similar lines, unless it is wide: clearing a node has a step for each pod.
+// waits combines similar lines unless wide is set, because clearing a node has a step for each pod.
 func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
-	held, failed := stepsTold(holdLines(action), wide), stepsTold(failureLines(status, action), wide)
+	held, failed := stepTexts(holdLines(action), wide), stepTexts(failureLines(status, action), wide)
 	var lines []string
 	if _, deferred := action.Deferred(); deferred {
 		lines = append(lines, fmt.Sprintf("the other steps are done; %s for %s: %s",
-			Waiting(action), v.Deferred(action.Kind), Clean(strings.Join(undone(action), ", "))))
+			Waiting(action), v.Deferred(action.Kind), Clean(strings.Join(remainingSteps(action), ", "))))
 	}
 	lines = append(lines, held...)
 	if action.Stalled != nil {
@@ -261,7 +261,7 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))
 		if action.Undoing() {
-			lines = append(lines, "its changes are undone first; left: "+Clean(strings.Join(wayBack(action), ", ")))
+			lines = append(lines, "its changes are undone first; left: "+Clean(strings.Join(remainingUndoSteps(action), ", ")))
 		}
 	}
 	if action.Unreadable != "" {
@@ -270,7 +270,7 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 	return append(lines, failed...)
 }
 
-// holdLines say what steps wait for, then the name of the preflight: the documentation lists holds by it.
+// holdLines returns what steps wait for, and the name of the preflight, by which the documentation lists holds.
 func holdLines(action journal.ActionRecord) (lines []stepLine) {
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
@@ -280,25 +280,24 @@ func holdLines(action journal.ActionRecord) (lines []stepLine) {
 	return lines
 }
 
-// failureLines say which steps failed and are retried.
+// failureLines returns lines about steps that failed and will be retried.
 func failureLines(status api.Status, action journal.ActionRecord) (lines []stepLine) {
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
 		step := action.Steps[id]
-		// Attempts that a hold explains do not count as failures. The failure of a stalled step is shown with the
-		// stall.
+		// Omit attempts that a hold explains. The failure of a stalled step is shown with the stall.
 		hold := action.Holds[id].Preflight
 		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
 		if step.LastError != "" && !step.Done() && !waits && !stalled {
-			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(status, step), Clean(step.LastError))})
+			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), attemptText(status, step), Clean(step.LastError))})
 		}
 	}
 	return lines
 }
 
-// tried says which attempt failed, and when the next one is. During an attempt it says "before", since EKCO may have
-// been killed during earlier ones.
-func tried(status api.Status, step journal.StepRecord) string {
-	unattended := !works(status)
+// attemptText returns which attempt failed and when the next one is. During an attempt it says "before", because EKCO
+// may have been killed during earlier attempts.
+func attemptText(status api.Status, step journal.StepRecord) string {
+	unattended := !isWorking(status)
 	switch {
 	case step.Open && step.Attempts > 1 && unattended:
 		return fmt.Sprintf(" before attempt %d, which was running when EKCO last worked", step.Attempts)
@@ -318,13 +317,13 @@ func tried(status api.Status, step journal.StepRecord) string {
 	return fmt.Sprintf(" (attempt %d)", step.Attempts)
 }
 
-// works reports whether an EKCO works on the actions: one runs, and not only to observe.
-func works(status api.Status) bool {
+// isWorking reports whether a running EKCO works on the actions, and does not only observe.
+func isWorking(status api.Status) bool {
 	j := status.Journal
 	return status.Operator.PID != 0 && j.SafeMode == nil && j.Outdated == nil && j.Unopened == nil
 }
 
-// since returns when it began, as the end of a sentence; "" if unknown.
+// since returns the end of a sentence with the time at which something began, or "" if that is unknown.
 func since(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -332,17 +331,17 @@ func since(at time.Time) string {
 	return " (since " + words.Stamp(at) + ")"
 }
 
-// Waiting says how many steps of an action are left, all of which wait: "1 step waits", "2 steps wait".
+// Waiting returns the number of remaining steps of an action whose steps all wait: "1 step waits", "2 steps wait".
 func Waiting(action journal.ActionRecord) string {
-	steps := len(undone(action))
+	steps := len(remainingSteps(action))
 	if steps == 1 {
 		return "1 step waits"
 	}
 	return words.Count(steps, "step") + " wait"
 }
 
-// wayBack returns the ids of the steps that are left before a cancelled action ends.
-func wayBack(action journal.ActionRecord) []string {
+// remainingUndoSteps returns the ids of the remaining steps of a cancelled action.
+func remainingUndoSteps(action journal.ActionRecord) []string {
 	var ids []string
 	for _, step := range action.ToUndo() {
 		if !action.Steps[step.ID].Done() {
@@ -352,8 +351,8 @@ func wayBack(action journal.ActionRecord) []string {
 	return ids
 }
 
-// undone returns the ids of the steps that are left.
-func undone(action journal.ActionRecord) []string {
+// remainingSteps returns the ids of the remaining steps.
+func remainingSteps(action journal.ActionRecord) []string {
 	var ids []string
 	for _, step := range action.Plan.Steps {
 		if !action.Steps[step.ID].Done() {
@@ -363,7 +362,7 @@ func undone(action journal.ActionRecord) []string {
 	return ids
 }
 
-// CancelHint says how to cancel an action, as the end of a sentence; "" past its point of no return.
+// CancelHint returns the end of a sentence on how to cancel an action, or "" if it is past its point of no return.
 func CancelHint(action journal.ActionRecord) string {
 	if action.PastNoReturn || action.Cancelling != nil {
 		return ""
@@ -374,7 +373,7 @@ func CancelHint(action journal.ActionRecord) string {
 func refusalLines(status api.Status, v *words.Vocabulary, s style) []string {
 	var lines []string
 	for _, refusal := range status.Refusals {
-		if foreseen(status.Next, refusal) {
+		if isInNext(status.Next, refusal) {
 			continue
 		}
 		if len(lines) == 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// jumpShown is how long a status shows that the clock has jumped.
+// jumpShown is how long a status mentions that the clock has jumped.
 const jumpShown = 24 * time.Hour
 
-// clockLines says what is or was wrong with the clock of EKCO's machine.
+// clockLines returns lines about present or past problems of the clock of EKCO's machine.
 func clockLines(status api.Status, s style) []string {
 	var lines []string
 	clock := status.Clock

@@ -33,7 +33,7 @@ func safeMode(status api.Status, s style) []string {
 	return append(lines, "  After checking that, let EKCO work again: ekco journal accept", "")
 }
 
-// Lost says of which time the journal lacks events; "" if it lacks none.
+// Lost returns a text with the period for which the journal lacks events, or "".
 func Lost(j api.JournalStatus) string {
 	switch {
 	case j.SafeModeSince.IsZero():
@@ -44,7 +44,7 @@ func Lost(j api.JournalStatus) string {
 	return fmt.Sprintf("The events between %s and %s are lost.", words.Stamp(j.LostFrom), words.Stamp(j.SafeModeSince))
 }
 
-// replacedFor is how long the status shows that the journal replaced another file.
+// replacedFor is how long the status mentions that the journal replaced another file.
 const replacedFor = 7 * 24 * time.Hour
 
 func replacedLines(status api.Status) []string {

@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// maxNext is how many lines of NEXT a table shows.
+// maxNext is the maximum number of lines in the table NEXT.
 const maxNext = 20
 
-// nextLines say what EKCO will do automatically, when, and what prevents it.
+// nextLines returns what EKCO will do automatically, when, and what prevents it.
 func nextLines(status api.Status, v *words.Vocabulary, s style) []string {
 	if len(status.Next) == 0 {
 		return nil
@@ -51,7 +51,8 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 	return line
 }
 
-// when says when something begins. An action that is due begins only once EKCO has seen the cluster.
+// when returns a text about the time at which something begins. An action that is due begins only after EKCO has seen
+// the cluster.
 func when(status api.Status, at time.Time) string {
 	switch in := at.Sub(status.Now).Truncate(time.Second); {
 	case in > 0:
@@ -62,26 +63,27 @@ func when(status api.Status, at time.Time) string {
 	return " at any moment"
 }
 
-// foreseen reports whether NEXT shows the refusal already, with present numbers.
-func foreseen(next []fsm.Upcoming, refusal fsm.Refusal) bool {
+// isInNext reports whether NEXT already shows the refusal, with present numbers.
+func isInNext(next []fsm.Upcoming, refusal fsm.Refusal) bool {
 	return slices.ContainsFunc(next, func(u fsm.Upcoming) bool {
 		return u.Kind == refusal.Kind && u.Rule == refusal.Rule && (u.Subject == refusal.Subject || refusal.Subject == journal.ClusterSubject)
 	})
 }
 
-// ofName selects the nodes, things, actions, refusals and NEXT lines of a name, and those of the whole cluster.
-func ofName(status api.Status, name string) api.Status {
+// selectName selects the nodes, things, actions, refusals and NEXT lines with this name, and those of the whole
+// cluster.
+func selectName(status api.Status, name string) api.Status {
 	about := func(subject journal.Subject) bool { return subject.Name == name || subject == journal.ClusterSubject }
-	status.Nodes = keep(status.Nodes, func(n api.NodeStatus) bool { return n.Name == name })
-	status.Things = keep(status.Things, func(t api.ThingStatus) bool { return t.Name == name })
-	status.Actions = keep(status.Actions, func(a journal.ActionRecord) bool { return a.Subject.Name == name })
-	status.Refusals = keep(status.Refusals, func(r fsm.Refusal) bool { return about(r.Subject) })
-	status.Next = keep(status.Next, func(u fsm.Upcoming) bool { return about(u.Subject) })
+	status.Nodes = selectFrom(status.Nodes, func(n api.NodeStatus) bool { return n.Name == name })
+	status.Things = selectFrom(status.Things, func(t api.ThingStatus) bool { return t.Name == name })
+	status.Actions = selectFrom(status.Actions, func(a journal.ActionRecord) bool { return a.Subject.Name == name })
+	status.Refusals = selectFrom(status.Refusals, func(r fsm.Refusal) bool { return about(r.Subject) })
+	status.Next = selectFrom(status.Next, func(u fsm.Upcoming) bool { return about(u.Subject) })
 	return status
 }
 
-// keep returns the selected elements; never nil, so that JSON has a list.
-func keep[E any](all []E, stays func(E) bool) []E {
+// selectFrom returns the selected elements. It never returns nil, so that the JSON has a list.
+func selectFrom[E any](all []E, stays func(E) bool) []E {
 	kept := []E{}
 	for _, e := range all {
 		if stays(e) {

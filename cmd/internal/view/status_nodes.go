@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// nodeTable shows the nodes, and the number of hidden ones.
+// nodeTable returns a table of the nodes, and the number of hidden nodes.
 func nodeTable(status api.Status, all bool, s style) []string {
 	if len(status.Nodes) == 0 {
 		return []string{"", "EKCO has seen no node yet."}
@@ -20,7 +20,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
 	hidden := 0
 	for _, node := range status.Nodes {
-		if !all && longGone(node, status.Now) {
+		if !all && isHidden(node, status.Now) {
 			hidden++
 			continue
 		}
@@ -37,7 +37,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 			{text: strings.Join(remarks(node), ", ")},
 		})
 	}
-	lines := append([]string{""}, asOf(status, s)...)
+	lines := append([]string{""}, asOfLine(status, s)...)
 	if len(rows) > 1 {
 		lines = append(lines, align(rows, s)...)
 	}
@@ -47,8 +47,8 @@ func nodeTable(status api.Status, all bool, s style) []string {
 	return lines
 }
 
-// asOf says that the nodes may have changed since.
-func asOf(status api.Status, s style) []string {
+// asOfLine returns a line that says that the nodes may have changed since.
+func asOfLine(status api.Status, s style) []string {
 	at := status.AsOf
 	if at.IsZero() {
 		return nil
@@ -56,7 +56,7 @@ func asOf(status api.Status, s style) []string {
 	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+ago(status, at)+" ago):")}
 }
 
-// remarks returns what an administrator should know of a node besides its state.
+// remarks returns further information about a node that an administrator should know.
 func remarks(node api.NodeStatus) []string {
 	var remarks []string
 	if node.Flapping {
@@ -100,8 +100,8 @@ func taintRemark(taint journal.Taint, node api.NodeStatus) string {
 	return ""
 }
 
-// longGone reports whether the table hides a node.
-func longGone(node api.NodeStatus, now time.Time) bool {
+// isHidden reports whether the table hides a node.
+func isHidden(node api.NodeStatus, now time.Time) bool {
 	return (node.State == fsmnode.Purged || node.State == fsmnode.Gone) && now.Sub(node.Since) > 24*time.Hour
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// operatorLines say which process works, and whether the status is up to date.
+// operatorLines returns lines about which process works, and whether the status is up to date.
 func operatorLines(status api.Status, s style) []string {
 	lines := []string{"Operator: " + operator(status, s)}
 	if status.Operator.DryRun {
@@ -45,7 +45,7 @@ func operator(status api.Status, s style) string {
 
 func ago(status api.Status, at time.Time) string { return age(status.Now.Sub(at)) }
 
-// apiLines say why EKCO does not see the cluster.
+// apiLines returns lines about why EKCO does not see the cluster.
 func apiLines(status api.Status, s style) []string {
 	var lines []string
 	at, starting := status.API.LostAt, status.Starting

@@ -11,15 +11,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Pause is a pause in force. What describes what is paused, and Word is its name in a command; "" for everything.
+// Pause is a pause in force. What describes the paused things, and Word is their name in a command. Both are "" for
+// everything.
 type Pause struct {
 	fsm.PauseState
 	What, Word string
-	// Key is its key in the status.
+	// Key is the key of the pause in the status.
 	Key string
 }
 
-// PausesOf returns the pauses in force, first the one of everything.
+// PausesOf returns the pauses in force. The pause of everything comes first.
 func PausesOf(status api.Status) (pauses []Pause) {
 	for _, key := range slices.Sorted(maps.Keys(status.Pauses)) {
 		pause := Pause{PauseState: status.Pauses[key], What: "everything", Key: key}

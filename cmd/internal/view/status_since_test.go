@@ -102,10 +102,10 @@ func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 
 func TestStepsThatDoTheSameTakeOneLineUnlessItIsWide(t *testing.T) {
 	lines := []stepLine{{"delete-pod a/b", "b"}, {"delete-pod a/c", "c"}, {"check", "k"}, {"delete-pod a/d", "d"}}
-	if got, want := strings.Join(stepsTold(lines, false), "\n"), "b (and 2 more steps like it: ekco status -o wide)\nk"; got != want {
+	if got, want := strings.Join(stepTexts(lines, false), "\n"), "b (and 2 more steps like it: ekco status -o wide)\nk"; got != want {
 		t.Errorf("it says\n%s\nwant\n%s", got, want)
 	}
-	if got := strings.Join(stepsTold(lines, true), ""); got != "bckd" {
+	if got := strings.Join(stepTexts(lines, true), ""); got != "bckd" {
 		t.Errorf("wide it says %q", got)
 	}
 	status := api.Status{Actions: []journal.ActionRecord{{ID: "a", Steps: map[string]journal.StepRecord{

@@ -10,27 +10,27 @@ import (
 // stepLine is a line about one step.
 type stepLine struct{ step, text string }
 
-// stepsTold returns the texts. Unless it is wide, steps that do the same to different objects share one line with
-// their number: clearing a node has a step for each pod.
-func stepsTold(lines []stepLine, wide bool) (texts []string) {
+// stepTexts returns the texts of the lines. Unless wide is set, steps that do the same to different objects share one
+// line with their number, because clearing a node has a step for each pod.
+func stepTexts(lines []stepLine, wide bool) (texts []string) {
 	alike := map[string]int{}
 	for _, line := range lines {
-		alike[deedOf(line)]++
+		alike[withoutObject(line)]++
 	}
 	for _, line := range lines {
-		switch n := alike[deedOf(line)]; {
+		switch n := alike[withoutObject(line)]; {
 		case wide || n == 1:
 			texts = append(texts, line.text)
 		case n > 1:
 			texts = append(texts, fmt.Sprintf("%s (and %s like it: ekco status -o wide)", line.text, words.Count(n-1, "more step")))
-			alike[deedOf(line)] = 0 // shown
+			alike[withoutObject(line)] = 0 // already shown
 		}
 	}
 	return texts
 }
 
-// deedOf is what the step does, without its object: "delete-pod".
-func deedOf(line stepLine) string {
+// withoutObject returns what the step does, without its object, such as "delete-pod".
+func withoutObject(line stepLine) string {
 	deed, _, _ := strings.Cut(line.step, " ")
 	return deed
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// ofComponent selects the things, actions and refusals of a component, and what concerns all of EKCO, such as a
-// pause.
-func ofComponent(status api.Status, component string, v *words.Vocabulary) api.Status {
+// selectComponent selects the things, actions and refusals of a component, and everything about EKCO as a whole, such
+// as a pause.
+func selectComponent(status api.Status, component string, v *words.Vocabulary) api.Status {
 	kinds := v.Kinds(component)
 	status.Things = slices.DeleteFunc(slices.Clone(status.Things), func(t api.ThingStatus) bool { return t.Machine != component })
 	status.Actions = slices.DeleteFunc(slices.Clone(status.Actions), func(a journal.ActionRecord) bool { return !slices.Contains(kinds, a.Kind) })
 	status.Refusals = slices.DeleteFunc(slices.Clone(status.Refusals), func(r fsm.Refusal) bool { return !slices.Contains(kinds, r.Kind) })
-	status.Next = keep(status.Next, func(u fsm.Upcoming) bool { return slices.Contains(kinds, u.Kind) })
+	status.Next = selectFrom(status.Next, func(u fsm.Upcoming) bool { return slices.Contains(kinds, u.Kind) })
 	if component != fsmnode.Machine {
 		status.Nodes = []api.NodeStatus{}
 	}
 	return status
 }
 
-// countedFrom is the number of things of one machine in one state from which on they are counted and not listed: each
-// node has a load balancer and certificates, and only unusual ones matter.
-const countedFrom = 11
+// minCounted is the number from which on things of one machine in one state are counted and not listed. Each node has
+// a load balancer and certificates, and only unusual ones matter.
+const minCounted = 11
 
-// thingTable shows the things of all machines but nodes', if there are any, and the number of hidden ones. wide adds
+// thingTable returns a table of all things except nodes, if there are any, and the number of hidden things. wide adds
 // their details. If neither wide nor all is set, it counts things in the same state.
 func thingTable(status api.Status, all, wide bool, s style) []string {
 	if len(status.Things) == 0 {
@@ -38,7 +38,7 @@ func thingTable(status api.Status, all, wide bool, s style) []string {
 	}
 	things, hidden := status.Things, 0
 	if !all {
-		things = keep(things, func(t api.ThingStatus) bool { return !t.Gone || status.Now.Sub(t.Since) <= 24*time.Hour })
+		things = selectFrom(things, func(t api.ThingStatus) bool { return !t.Gone || status.Now.Sub(t.Since) <= 24*time.Hour })
 		hidden = len(status.Things) - len(things)
 	}
 	lines := []string{""}
@@ -51,7 +51,7 @@ func thingTable(status api.Status, all, wide bool, s style) []string {
 	return lines
 }
 
-// alike are things of one machine in one state.
+// alike has the things of one machine in one state.
 type alike struct {
 	number int
 	latest time.Time
@@ -78,13 +78,13 @@ func alikes(things []api.ThingStatus) map[kindAndState]*alike {
 	return groups
 }
 
-// thingRows has a row for each thing; if counted is set, one row for many in the same state.
+// thingRows returns a row for each thing. If counted is set, many things in the same state share one row.
 func thingRows(now time.Time, things []api.ThingStatus, counted, wide bool, s style) (lines []string) {
 	groups, printed := alikes(things), map[*alike]bool{}
 	rows, details := [][]cell{{{text: "MACHINE"}, {text: "THING"}, {text: "STATE"}, {text: "SINCE"}}}, [][]string{nil}
 	for _, thing := range things {
 		name, since := Clean(thing.Name), thing.Since
-		if group := groups[kindAndState{thing.Machine, thing.State}]; counted && group.number >= countedFrom {
+		if group := groups[kindAndState{thing.Machine, thing.State}]; counted && group.number >= minCounted {
 			if printed[group] {
 				continue
 			}

@@ -39,7 +39,7 @@ func TestAnActionThatTurnsBackSaysWhatIsStillToBeTakenBack(t *testing.T) {
 
 func TestAnExplanationSaysWhatACancelTakesBack(t *testing.T) {
 	var out strings.Builder
-	if err := Explanation(&out, api.Explanation{Kind: journal.ActionPurgeNode, Plan: turningBack().Plan}, false); err != nil {
+	if err := Explanation(&out, api.Explanation{Kind: journal.ActionPurgeNode, Plan: turningBack().Plan}, "", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "a cancel undoes it"); got != 2 {

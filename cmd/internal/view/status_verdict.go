@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -9,31 +11,55 @@ import (
 )
 
 // verdict returns the line of the verdict and, if several problems need a person, all of them.
-func verdict(status api.Status, s style) []string {
+func verdict(status api.Status, vocabulary *words.Vocabulary, s style) []string {
 	switch status.Verdict {
 	case api.OverallOK:
 		return []string{s.paint(good, "OK")}
 	case api.OverallWorking:
-		return []string{s.paint(doubtful, "WORKING") + ": " + atWork(status)}
+		return []string{s.paint(doubtful, "WORKING") + ": " + activityText(status, vocabulary)}
+	case api.OverallPaused:
+		return []string{s.paint(doubtful, "PAUSED") + ": " + pausedLine(status)}
 	case api.OverallNeedsYou:
 		return needsYou(status, s)
 	}
 	return nil
 }
 
-// atWork says what EKCO does, or what it waits for.
-func atWork(status api.Status) string {
+// pausedLine says since when EKCO is paused, and how to end that.
+func pausedLine(status api.Status) string {
+	first := status.Problems[slices.IndexFunc(status.Problems, func(p api.Problem) bool { return p.Kind == api.ProblemPaused })]
+	return Clean(first.Reason + "; " + first.Advice)
+}
+
+// activityText says what EKCO does, or what it waits for.
+func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 	var parts []string
 	if status.Starting != nil {
 		parts = append(parts, "EKCO has not seen the cluster yet")
 	}
-	if n := len(status.Actions); n > 0 {
+	switch n := len(status.Actions); {
+	case n == 1 && len(status.Problems) == 0:
+		parts = append(parts, onlyAction(status, vocabulary))
+	case n > 0:
 		parts = append(parts, words.Count(n, "action"))
 	}
 	if n := len(status.Problems); n > 0 {
 		parts = append(parts, headline(status.Problems[0])+more(n-1))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// onlyAction names the only open action and what it waits for.
+func onlyAction(status api.Status, vocabulary *words.Vocabulary) string {
+	action := status.Actions[0]
+	text := vocabulary.Verb(action.Kind) + " " + action.Subject.Name
+	progress := status.Progress[action.ID]
+	for _, step := range slices.Sorted(maps.Keys(progress)) {
+		if missing := progress[step].Missing; missing != "" {
+			return Clean(text + "; " + missing)
+		}
+	}
+	return Clean(text)
 }
 
 func needsYou(status api.Status, s style) []string {
@@ -49,7 +75,7 @@ func needsYou(status api.Status, s style) []string {
 		command = "ekco explain"
 	}
 	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
-	// Without -o wide, the status shows the reason of a thing nowhere else.
+	// Without -o wide, no other part of the status shows the reason of a thing.
 	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
 		return lines
 	}
@@ -62,10 +88,10 @@ func needsYou(status api.Status, s style) []string {
 	return append(lines, "")
 }
 
-// maxPressing is how many problems the top of the status lists.
+// maxPressing is the maximum number of problems at the top of the status.
 const maxPressing = 8
 
-// headline is the reason without details.
+// headline returns the reason without details.
 func headline(problem api.Problem) string {
 	what, _, _ := strings.Cut(problem.Reason, "; look at it")
 	what, _, _ = strings.Cut(what, ": ")

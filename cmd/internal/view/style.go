@@ -19,7 +19,7 @@ const (
 	loud     = words.Loud
 )
 
-// style adds colours, if color is set.
+// style adds colours if color is set.
 type style struct{ color bool }
 
 func (s style) paint(t tone, plain string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Things explains the state of things, what stops EKCO from acting on them, and what to do. The status is that of the
-// same time.
+// Things explains the state of things, why EKCO does not act on them, and what to do. status must be from the same
+// time.
 func Things(w io.Writer, things []api.ThingExplanation, status api.Status, options Options) error {
 	s := style{options.Color}
 	var out strings.Builder
@@ -33,7 +33,7 @@ func Things(w io.Writer, things []api.ThingExplanation, status api.Status, optio
 	return err
 }
 
-// staleLines say why the explanation may be outdated, or why EKCO does nothing.
+// staleLines returns lines about why the explanation may be outdated, or why EKCO does nothing.
 func staleLines(status api.Status, s style) []string {
 	if status.AsOf.IsZero() {
 		i := slices.IndexFunc(status.Problems, func(p api.Problem) bool { return p.Kind == api.ProblemSafeMode })
@@ -63,8 +63,8 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 		fmt.Sprintf("State:    %s, since %s (%s ago)", Clean(string(thing.State)), words.Stamp(thing.Since), age(thing.Now.Sub(thing.Since))),
 	}
 	lines = append(lines, because(thing, options)...)
-	// The same lines as in a status, for this thing alone.
-	status := ofThing(present, thing)
+	// Use the same lines as in a status, but only for this thing.
+	status := selectThing(present, thing)
 	lines = append(lines, pauseLines(status, s)...)
 	lines = append(lines, actionLines(status, options.Words, true, s)...)
 	lines = append(lines, causeLines(thing, options)...)
@@ -83,8 +83,8 @@ func isCordoned(status api.Status, thing api.ThingExplanation) bool {
 	})
 }
 
-// ofThing returns the part of a status for the thing.
-func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
+// selectThing returns the part of a status that concerns the thing.
+func selectThing(status api.Status, thing api.ThingExplanation) api.Status {
 	pauses := map[string]fsm.PauseState{}
 	for _, pause := range PausesOf(status) {
 		if key := pause.Key; key == "" || pause.What == thing.Machine+" "+thing.Subject.Name {
@@ -94,13 +94,13 @@ func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
 	return api.Status{
 		Now: thing.Now, Starting: status.Starting, Operator: status.Operator, API: status.API, Journal: status.Journal, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
 		Next: thing.Next,
-		Problems: keep(status.Problems, func(p api.Problem) bool {
+		Problems: selectFrom(status.Problems, func(p api.Problem) bool {
 			return p.Thing == strings.ToLower(thing.Subject.Kind)+"/"+thing.Subject.Name
 		}),
 	}
 }
 
-// because names the newest event about the thing: its facts, or its end.
+// because returns a line that names the newest event about the thing: its last facts or its end.
 func because(thing api.ThingExplanation, options Options) []string {
 	seq := max(thing.FactsSeq, thing.GoneSeq)
 	if seq == 0 {
@@ -109,7 +109,7 @@ func because(thing api.ThingExplanation, options Options) []string {
 	return []string{"Because:  of " + eventWithSentence(seq, options)}
 }
 
-// eventWithSentence names an event, with its sentence if it can be looked up.
+// eventWithSentence names an event, and adds its sentence if the event can be looked up.
 func eventWithSentence(seq uint64, options Options) string {
 	text := fmt.Sprintf("#%d", seq)
 	if options.Lookup != nil {
@@ -120,7 +120,7 @@ func eventWithSentence(seq uint64, options Options) string {
 	return text
 }
 
-// causeLines say why each open action began, and name its last event.
+// causeLines returns lines about why each open action began, with its last event.
 func causeLines(thing api.ThingExplanation, options Options) []string {
 	var lines []string
 	for _, action := range thing.Actions {
@@ -151,7 +151,7 @@ func contestLines(thing api.ThingExplanation, s style) []string {
 	return lines
 }
 
-// endingLines say how the last action of each kind ended.
+// endingLines returns lines about how the last action of each kind ended.
 func endingLines(thing api.ThingExplanation) []string {
 	var lines []string
 	for _, kind := range slices.Sorted(maps.Keys(thing.Last)) {
@@ -164,8 +164,8 @@ func endingLines(thing api.ThingExplanation) []string {
 	return lines
 }
 
-// triedAgain reports whether a step failed and EKCO will retry it.
-func triedAgain(action journal.ActionRecord) bool {
+// hasRetry reports whether a step failed and EKCO will retry it.
+func hasRetry(action journal.ActionRecord) bool {
 	for _, step := range action.Steps {
 		if !step.NextTry.IsZero() {
 			return true
@@ -174,7 +174,7 @@ func triedAgain(action journal.ActionRecord) bool {
 	return false
 }
 
-// commandLines say what to do about the problems of the thing, and which commands apply.
+// commandLines returns lines with advice about the problems of the thing, and with useful commands.
 func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) []string {
 	var lines []string
 	for _, problem := range status.Problems {
@@ -183,7 +183,7 @@ func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) 
 		}
 	}
 	for _, action := range thing.Actions {
-		if action.Stalled != nil || len(action.Holds) > 0 || triedAgain(action) {
+		if action.Stalled != nil || len(action.Holds) > 0 || hasRetry(action) {
 			lines = append(lines, "  ekco retry "+Clean(action.ID)+"    retry it now")
 		}
 		if CancelHint(action) != "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// tree shows each action as a branch with its steps, where it began, and every other event as a line. It keeps the
-// events after the begin of an open action until the action ends. A live tree keeps none back: it shows an action
-// where it ended.
+// tree shows each action as a branch with its steps at the place where it began, and every other event as a line. It
+// keeps events that follow the begin of an open action until the action ends. A live tree keeps no events, and shows an
+// action at the place where it ended.
 type tree struct {
 	w      io.Writer
 	style  style
@@ -22,15 +22,15 @@ type tree struct {
 	words  *words.Vocabulary
 	live   bool
 	lookup func(uint64) (journal.Event, bool)
-	// open has the branches that may grow, by action.
+	// open has the unfinished branches, by action.
 	open map[string]*branch
 	// kept has the lines and branches that are not written yet, in order.
 	kept []item
-	// facts are the latest lines while all of them may repeat; refused has the refusals of actions that may begin
+	// facts has the latest lines, as long as all of them may repeat. refused has the refusals of actions that may begin
 	// later.
 	facts   []*fact
 	refused map[refusalOf]blocked
-	// digest follows the actions, to recognize rollouts; now is the time of the latest event.
+	// digest follows the actions in order to recognize rollouts. now is the time of the latest event.
 	digest *digest
 	now    time.Time
 }
@@ -41,7 +41,7 @@ type item struct {
 	*branch
 }
 
-// complete reports whether the item will not change.
+// complete reports whether the item will not change any more.
 func (i item) complete(now time.Time) bool {
 	return i.branch == nil || i.over && i.digested.rollout.isOver(now)
 }
@@ -61,7 +61,7 @@ func newTree(w io.Writer, options Options) *tree {
 // branch is one action.
 type branch struct {
 	id, title, origin string
-	first             time.Time // of the first event seen
+	first             time.Time // the time of the first event seen
 	began, last       time.Time
 	over              bool
 	cause             uint64
@@ -70,9 +70,9 @@ type branch struct {
 	twigs             []*twig
 	steps             map[string]*twig
 	subject           journal.Subject
-	// waits has the holds in force, by step.
+	// waits has the present holds, by step.
 	waits map[string]*hold
-	// digested is the action's line in a summary, without a rollout in a live tree.
+	// digested is the action's line in a summary. In a live tree, it includes no rollout.
 	digested *digestLine
 }
 
@@ -86,14 +86,14 @@ type twig struct {
 	*hold
 }
 
-// Event writes an event without an action, unless an open action precedes it or it may repeat, and keeps others until
-// their action ends.
+// Event writes or keeps an event. It keeps events of actions until the action ends, events that may repeat, and events
+// that follow the begin of an open action.
 func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
 	t.follow(e)
 	if e.Action == "" {
-		t.concern(e)
-		if err := t.tell(e); err != nil {
+		t.addRefusals(e)
+		if err := t.addEvent(e); err != nil {
 			return err
 		}
 		return t.show()
@@ -114,7 +114,7 @@ func (t *tree) Event(event journal.Event) error {
 		}
 	}
 	if p, begins := e.Body.(*journal.ActionRequested); begins {
-		t.hadToWait(b, p.Kind, e.Time)
+		t.addDelays(b, p.Kind, e.Time)
 	}
 	if !b.add(e, t.words) {
 		b.remark(e, t.words)
@@ -127,7 +127,8 @@ func (t *tree) Event(event journal.Event) error {
 	return t.show()
 }
 
-// follow passes an event to the digest, and drops its list of lines. A live tree does not wait for the end of a rollout.
+// follow passes an event to the digest, and drops the digest's list of lines, because a live tree does not wait for the
+// end of a rollout.
 func (t *tree) follow(e journal.Decoded) {
 	if t.now = e.Time; !t.live {
 		t.digest.event(e)
@@ -135,7 +136,7 @@ func (t *tree) follow(e journal.Decoded) {
 	}
 }
 
-// show writes what is complete.
+// show writes the complete items.
 func (t *tree) show() error {
 	for i := 0; i < len(t.kept); {
 		switch {
@@ -153,7 +154,7 @@ func (t *tree) show() error {
 	return nil
 }
 
-// drop removes a written item, usually the first.
+// drop removes a written item, usually the first one.
 func (t *tree) drop(i int) {
 	if b := t.kept[i].branch; b != nil && b.digested.rollout != nil {
 		b.digested.rollout.closed = true
@@ -165,7 +166,7 @@ func (t *tree) drop(i int) {
 	t.kept = slices.Delete(t.kept, i, i+1)
 }
 
-// Flush writes what was kept, and the actions that have not ended.
+// Flush writes the kept items, including actions that have not ended.
 func (t *tree) Flush() error {
 	if err := t.flushFacts(); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (t *tree) Flush() error {
 	return nil
 }
 
-// add adds an event to the action. It returns false for an event that also needs a line of its own.
+// add adds an event to the action. It returns false if the event also needs a line of its own.
 func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	b.last = e.Time
 	switch p := e.Body.(type) {
@@ -193,19 +194,19 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 		b.origin = "requested by " + p.Record.RequestedBy + " at " + words.Stamp(p.Record.RequestedAt) + ", taken over from journal " + p.JournalID
 		b.began = p.Record.RequestedAt
 	case *journal.ActionPlanned:
-		// The steps appear themselves.
+		// The steps have lines of their own.
 	case *journal.ActionHeld:
-		b.holds(p, e.Time)
+		b.addHold(p, e.Time)
 	case *journal.ActionReleased:
-		b.goesOn(e.Time, p.Step)
+		b.endHolds(e.Time, p.Step)
 	case *journal.ActionRetried, *journal.ActionCancelling:
-		b.goesOn(e.Time, b.waiting()...)
+		b.endHolds(e.Time, b.waiting()...)
 		return false
 	case *journal.StepStarted:
-		b.goesOn(e.Time, p.Step, "")
+		b.endHolds(e.Time, p.Step, "")
 		b.step(p.Step, e.Time).attempts = p.Attempt
 	case *journal.StepDone:
-		b.goesOn(e.Time, p.Step)
+		b.endHolds(e.Time, p.Step)
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
 		if how, why := words.NotDone(p); why != "" {
@@ -223,7 +224,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 			s.result, s.tone, s.detail = "ended", doubtful, p.Error
 		}
 	case *journal.ActionEnded:
-		b.goesOn(e.Time, b.waiting()...)
+		b.endHolds(e.Time, b.waiting()...)
 		b.outcome, b.tone = words.Ended(p.Outcome, p.Reason), words.EndTone(p.Outcome)
 	default:
 		return false
@@ -231,7 +232,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	return true
 }
 
-// remark adds the event as a line of its own.
+// remark adds a line for the event below the action.
 func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
 	tone := v.Tone(e)
 	if e.Err != nil {
@@ -241,7 +242,7 @@ func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
 	b.twigs = append(b.twigs, &twig{name: text, tone: tone, began: e.Time})
 }
 
-// step returns the twig of the step. It adds a new one.
+// step returns the twig of the step, and adds it if it is new.
 func (b *branch) step(id string, at time.Time) *twig {
 	s := b.steps[id]
 	if s == nil {
@@ -252,7 +253,7 @@ func (b *branch) step(id string, at time.Time) *twig {
 	return s
 }
 
-// write writes a line, or an action.
+// write writes a line, or an action with its twigs.
 func (t *tree) write(kept item) error {
 	if kept.branch == nil {
 		_, err := io.WriteString(t.w, kept.line)
@@ -273,13 +274,13 @@ func (t *tree) write(kept item) error {
 	out.WriteString(t.because(b))
 	width := b.width()
 	for i, s := range b.twigs {
-		fmt.Fprintf(&out, "   %s %s\n", joint(i, len(b.twigs)), t.line(s, width))
+		fmt.Fprintf(&out, "   %s %s\n", branchSymbol(i, len(b.twigs)), t.line(s, width))
 	}
 	_, err := io.WriteString(t.w, out.String())
 	return err
 }
 
-// because is the line with the cause of the action, or "".
+// because returns the line with the cause of the action, or "".
 func (t *tree) because(b *branch) string {
 	if b.cause == 0 {
 		return ""
@@ -290,7 +291,7 @@ func (t *tree) because(b *branch) string {
 	return fmt.Sprintf("   because of #%d\n", b.cause)
 }
 
-// width returns the width of the names of the steps, within limits.
+// width returns the width of the column with the names of the steps, within limits.
 func (b *branch) width() int {
 	width := 0
 	for _, s := range b.steps {
@@ -299,8 +300,8 @@ func (b *branch) width() int {
 	return min(width, 60)
 }
 
-// joint returns the branch symbol of line i.
-func joint(i, of int) string {
+// branchSymbol returns the symbol of the branch for the line with index i of the given number of lines.
+func branchSymbol(i, of int) string {
 	if i == of-1 {
 		return "└─"
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// fact is an observation, or a new state, with the number of its repetitions.
+// fact is an observation or a new state, with the number of its repetitions.
 type fact struct {
 	sentence    string
 	tone        tone
@@ -20,17 +20,17 @@ type fact struct {
 	times       int
 }
 
-// maxFacts is how many different facts are held back for repetitions.
+// maxFacts is the maximum number of different facts that are kept because they may repeat.
 const maxFacts = 64
 
-// tell adds an event without an action.
-func (t *tree) tell(e journal.Decoded) error {
+// addEvent adds an event that belongs to no action.
+func (t *tree) addEvent(e journal.Decoded) error {
 	current := &fact{sentence: Sentence(t.words, e), tone: t.words.Tone(e), first: e.Time, last: e.Time, times: 1}
 	if t.live || !repeats(e) {
 		if err := t.flushFacts(); err != nil {
 			return err
 		}
-		return t.put(current)
+		return t.writeOrKeep(current)
 	}
 	for _, known := range t.facts {
 		if known.sentence == current.sentence {
@@ -53,10 +53,10 @@ func repeats(e journal.Decoded) bool {
 	return strings.HasPrefix(e.Actor, "observer/") || e.Type == journal.TypeNodeTransitioned || e.Type == journal.TypeThingTransitioned
 }
 
-// flushFacts writes the facts that were held back.
+// flushFacts writes the facts that were kept because they may repeat.
 func (t *tree) flushFacts() error {
 	for _, current := range t.facts {
-		if err := t.put(current); err != nil {
+		if err := t.writeOrKeep(current); err != nil {
 			return err
 		}
 	}
@@ -64,8 +64,8 @@ func (t *tree) flushFacts() error {
 	return nil
 }
 
-// put writes a line, or keeps it after an open action.
-func (t *tree) put(current *fact) error {
+// writeOrKeep writes a line, or keeps it if an open action precedes it.
+func (t *tree) writeOrKeep(current *fact) error {
 	text := current.sentence
 	if current.times > 1 {
 		text += fmt.Sprintf(" (%d times, last at %s)", current.times, words.Stamp(current.last))
@@ -85,8 +85,8 @@ type blocked struct {
 	since, until time.Time
 }
 
-// concern adds refusals and pauses to the open actions, and keeps refusals for later ones.
-func (t *tree) concern(e journal.Decoded) {
+// addRefusals adds refusals and pauses to the open actions, and keeps refusals for later actions.
+func (t *tree) addRefusals(e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.PolicyRefused:
 		t.refused[refusalOf{e.Subject, p.Kind}] = blocked{rule: p.Rule, reason: p.Reason, since: e.Time}
@@ -104,14 +104,14 @@ func (t *tree) concern(e journal.Decoded) {
 	}
 }
 
-// justLifted is how soon an action must begin after the end of a refusal to count as delayed by it.
-const justLifted = time.Minute
+// liftedRecently is the longest time between the end of a refusal and the begin of an action that it delayed.
+const liftedRecently = time.Minute
 
-// hadToWait adds the refusals that delayed an action which now begins.
-func (t *tree) hadToWait(b *branch, kind journal.ActionKind, now time.Time) {
+// addDelays adds to a new action the refusals that delayed it.
+func (t *tree) addDelays(b *branch, kind journal.ActionKind, now time.Time) {
 	for _, subject := range []journal.Subject{journal.ClusterSubject, b.subject} {
 		was, known := t.refused[refusalOf{subject, kind}]
-		if !known || !was.until.IsZero() && now.Sub(was.until) > justLifted {
+		if !known || !was.until.IsZero() && now.Sub(was.until) > liftedRecently {
 			continue
 		}
 		until := was.until
@@ -126,15 +126,15 @@ func (t *tree) hadToWait(b *branch, kind journal.ActionKind, now time.Time) {
 	}
 }
 
-// hold is what an action waited for.
+// hold describes what an action waited for.
 type hold struct {
 	step, preflight, reason string
 	since, until            time.Time
-	// reasons is how many reasons there were, one after the other.
+	// reasons is the number of successive reasons.
 	reasons int
 }
 
-// text says for what and how long.
+// text returns the reason and the duration.
 func (h *hold) text() string {
 	text := fmt.Sprintf("waits since %s%s", words.Stamp(h.since), words.Before(h.step))
 	if !h.until.IsZero() {
@@ -147,21 +147,21 @@ func (h *hold) text() string {
 	return Clean(text)
 }
 
-// holds adds a hold, or a new reason to the present one.
-func (b *branch) holds(p *journal.ActionHeld, at time.Time) {
+// addHold adds a hold, or a new reason to the present hold.
+func (b *branch) addHold(p *journal.ActionHeld, at time.Time) {
 	if now := b.waits[p.Step]; now != nil && now.preflight == p.Preflight {
 		now.reason = p.Reason
 		now.reasons++
 		return
 	}
-	b.goesOn(at, p.Step)
+	b.endHolds(at, p.Step)
 	begun := &hold{step: p.Step, preflight: p.Preflight, reason: p.Reason, since: at, reasons: 1}
 	b.waits[p.Step] = begun
 	b.twigs = append(b.twigs, &twig{tone: doubtful, began: at, hold: begun})
 }
 
-// goesOn ends the holds of the steps.
-func (b *branch) goesOn(at time.Time, steps ...string) {
+// endHolds ends the holds of the steps.
+func (b *branch) endHolds(at time.Time, steps ...string) {
 	for _, step := range steps {
 		if now := b.waits[step]; now != nil {
 			now.until = at
@@ -170,5 +170,5 @@ func (b *branch) goesOn(at time.Time, steps ...string) {
 	}
 }
 
-// waiting returns the held steps.
+// waiting returns the names of the held steps.
 func (b *branch) waiting() []string { return slices.Sorted(maps.Keys(b.waits)) }

@@ -468,11 +468,31 @@ func TestAnExplanationShowsStepsFactsAndPreflights(t *testing.T) {
 			{ID: "delete-node", Irreversible: true, Timeout: journal.Duration(time.Minute), Preflights: []string{"NodeStillGone", "StormBrake"}},
 		}},
 		Checks: []api.CheckResult{{Preflight: "NodeStillGone", Verdict: actions.VerdictPass}, {Preflight: "StormBrake", Verdict: actions.VerdictWarn, Reason: "4 of 6"}},
-	}, false)
+	}, "ekco purge-node worker-2", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "explanation", out.Bytes())
+}
+
+func TestAnExplanationBeginsWithItsVerdict(t *testing.T) {
+	check := func(v actions.VerdictKind) api.CheckResult {
+		return api.CheckResult{Preflight: "P", Verdict: v, Reason: "r"}
+	}
+	for want, checks := range map[string][]api.CheckResult{
+		"can begin now. To do it: ekco x":                 {check(actions.VerdictPass), check(actions.VerdictUnasked)},
+		"can begin now, with 1 warning. To do it: ekco x": {check(actions.VerdictWarn), check(actions.VerdictPass)},
+		"would wait now, because r (P)":                   {check(actions.VerdictHold), check(actions.VerdictWarn)},
+		"is refused now: r (P)":                           {check(actions.VerdictHold), check(actions.VerdictAbandon), check(actions.VerdictPass)},
+	} {
+		var out bytes.Buffer
+		if err := Explanation(&out, api.Explanation{Checks: checks}, "ekco x", false); err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, want) {
+			t.Errorf("it says %q, want %q", first, want)
+		}
+	}
 }
 
 func TestAnUnknownFormatIsRefused(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // zone is the time zone of the output; the zero value is UTC.
 type zone struct{ location *time.Location }
 
-// stamp returns a time to the second.
+// stamp formats a time with a resolution of a second.
 func (z zone) stamp(at time.Time) string {
 	if z.location == nil {
 		return words.Stamp(at)
@@ -18,7 +18,7 @@ func (z zone) stamp(at time.Time) string {
 	return at.In(z.location).Format(time.RFC3339)
 }
 
-// width is the width of a time.
+// width returns the width of a formatted time.
 func (z zone) width() int {
 	if z.location == nil {
 		return len("2006-01-02T15:04:05Z")
@@ -26,7 +26,7 @@ func (z zone) width() int {
 	return len(time.RFC3339)
 }
 
-// stamps finds the times of [words.Stamp] in a sentence.
+// stamps matches the times that [words.Stamp] writes into a sentence.
 var stamps = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
 // within converts the times in a sentence to the zone.

@@ -15,7 +15,7 @@ import (
 
 var _ ceph.API = (*Cluster)(nil)
 
-// reach takes the time of a call, and returns an error if Ceph does not answer it.
+// reach counts a call and waits as long as the call takes. It returns an error if Ceph does not answer.
 func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error {
 	c.mu.Lock()
 	c.calls[method]++
@@ -41,7 +41,7 @@ func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error
 	return nil
 }
 
-// effect runs f, which changes the cluster, if the call gets through.
+// effect calls f, which changes the cluster, if Ceph answers the call.
 func (c *Cluster) effect(ctx context.Context, method, name string, needsMgr bool, f func() (changed bool, err error)) error {
 	if err := c.reach(ctx, method, needsMgr); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (c *Cluster) Health(ctx context.Context) (ceph.Health, error) {
 	return health, nil
 }
 
-// groups counts a placement group for each OSD: if an OSD with the only copy is down, so is its group. It
-// expects mu to be held.
+// groups counts one placement group for each OSD: if an OSD with the only copy is down, its group is down. The
+// caller must hold mu.
 func (c *Cluster) groups() map[string]int {
 	groups := make(map[string]int)
 	for _, osd := range c.osds {
@@ -100,7 +100,7 @@ func (c *Cluster) groups() map[string]int {
 	return groups
 }
 
-// placed returns the placement groups of the pools. It expects mu to be held.
+// placed returns the placement groups of the pools. The caller must hold mu.
 func (c *Cluster) placed() []ceph.PG {
 	var pgs []ceph.PG
 	for _, pool := range c.pools {
@@ -134,8 +134,7 @@ func (c *Cluster) Pools(ctx context.Context) ([]ceph.Pool, error) {
 	return slices.Clone(c.pools), nil
 }
 
-// Room implements [ceph.API]. Each OSD can hold 1 TiB, unless a test sets another size, and holds only its part
-// of the pools.
+// Room implements [ceph.API]. Each OSD has 1 TiB, unless a test sets another size.
 func (c *Cluster) Room(ctx context.Context) (ceph.Room, error) {
 	if err := c.reach(ctx, "Room", true); err != nil {
 		return ceph.Room{}, err
@@ -154,7 +153,7 @@ func (c *Cluster) Room(ctx context.Context) (ceph.Room, error) {
 	return room, nil
 }
 
-// PGs implements [ceph.API]. Only pools have them.
+// PGs implements [ceph.API]. It returns the placement groups of the pools that a test has added.
 func (c *Cluster) PGs(ctx context.Context) ([]ceph.PG, error) {
 	if err := c.reach(ctx, "PGs", true); err != nil {
 		return nil, err
@@ -183,7 +182,7 @@ func (c *Cluster) Exists(ctx context.Context, osd ceph.Ref) (bool, error) {
 	return exists && !c.isOther(osd), nil
 }
 
-// isOther reports whether another OSD has the id. It expects mu to be held.
+// isOther reports whether another OSD has the id. The caller must hold mu.
 func (c *Cluster) isOther(osd ceph.Ref) bool {
 	live, ok := c.osds[osd.ID]
 	return ok && osd.UUID != "" && live.UUID != "" && live.UUID != osd.UUID
@@ -205,18 +204,18 @@ func (c *Cluster) SafeToDestroy(ctx context.Context, ids ...int) (ceph.Safety, e
 	return ceph.NewSafety(ids, safe), nil
 }
 
-// safe reports whether an OSD is safe to destroy. It expects mu to be held.
+// safe reports whether an OSD is safe to destroy. The caller must hold mu.
 func (c *Cluster) safe(id int) bool {
 	osd, ok := c.osds[id]
 	return !ok || !osd.holding && !osd.degraded && (osd.Up || c.whole())
 }
 
-// whole reports whether every pool has all its copies. It expects mu to be held.
+// whole reports whether every pool has all its copies. The caller must hold mu.
 func (c *Cluster) whole() bool {
 	return !slices.ContainsFunc(c.placed(), func(pg ceph.PG) bool { return pg.State != "active+clean" })
 }
 
-// Down implements [ceph.API]. Running OSDs mark themselves up again, at once.
+// Down implements [ceph.API]. It changes nothing, because running OSDs mark themselves up again immediately.
 func (c *Cluster) Down(ctx context.Context, ids ...int) error {
 	return c.effect(ctx, "Down", "osd-down "+list(ids), false, func() (bool, error) { return false, nil })
 }

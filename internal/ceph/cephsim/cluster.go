@@ -10,10 +10,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// CallTimeout is how long an unanswered call takes.
+// CallTimeout is the duration of a call that Ceph does not answer.
 const CallTimeout = ceph.DefaultTimeout + ceph.DefaultGrace
 
-// FSID is that of every simulated cluster.
+// FSID is the FSID of every simulated cluster.
 const FSID = "00000000-0000-4000-8000-00000000f51d"
 
 // Cluster is a simulated Ceph. Make one with [New]. Its methods are safe for
@@ -39,21 +39,21 @@ type Cluster struct {
 
 	noMgr, noQuorum bool
 	broken          error
-	// refused are the methods that Ceph answers with an error.
+	// refused are the methods of [ceph.API] that return an error.
 	refused map[string]bool
 }
 
 type osd struct {
 	ceph.OSD
-	// holding is set while it has the only copy of data.
+	// holding is set while the OSD has the only copy of some data.
 	holding bool
-	// degraded is set while its data does not have all copies.
+	// degraded is set while the OSD's data does not have all copies.
 	degraded bool
 	// capacity is its size in bytes, 0 for the default.
 	capacity int64
 }
 
-// New returns a healthy cluster without OSDs that answers at once.
+// New returns a healthy cluster without OSDs. It answers immediately.
 func New() *Cluster {
 	return &Cluster{
 		Controls: sim.NewControls(ceph.ErrUnavailable), hosts: make(map[string]bool), osds: make(map[int]*osd),
@@ -61,7 +61,7 @@ func New() *Cluster {
 	}
 }
 
-// Calls returns how many calls of a method of [ceph.API] were made, answered or not.
+// Calls returns the number of calls of a method of [ceph.API], answered or not.
 func (c *Cluster) Calls(method string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Cluster) Snapshot() ceph.Tree {
 	return c.tree()
 }
 
-// tree expects mu to be held.
+// tree returns the tree. The caller must hold mu.
 func (c *Cluster) tree() ceph.Tree {
 	tree := ceph.Tree{FSID: FSID}
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
@@ -87,7 +87,7 @@ func (c *Cluster) tree() ceph.Tree {
 	return tree
 }
 
-// on returns the OSDs of a host. It expects mu to be held.
+// on returns the OSDs of a host. The caller must hold mu.
 func (c *Cluster) on(host string) []int {
 	var ids []int
 	for id, osd := range c.osds {
@@ -99,7 +99,7 @@ func (c *Cluster) on(host string) []int {
 	return ids
 }
 
-// newUUID expects mu to be held.
+// newUUID returns a UUID that no other OSD has. The caller must hold mu.
 func (c *Cluster) newUUID() string {
 	c.uuids++
 	return fmt.Sprintf("00000000-0000-4000-8000-%012d", c.uuids)

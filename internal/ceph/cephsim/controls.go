@@ -23,9 +23,9 @@ func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
 	return refs
 }
 
-// AddPool adds a pool with one placement group, whose copies are on different hosts. It has a copy on each host
-// with OSDs that are up and in, up to its size, immediately and complete. Missing copies show in the health,
-// and make OSDs that are down unsafe to destroy.
+// AddPool adds a pool with one placement group. Each host with OSDs that are up and in immediately has a complete
+// copy, up to the pool's size. If copies are missing, the health reports it, and OSDs that are down are not safe to
+// destroy.
 func (c *Cluster) AddPool(name string, size, minSize int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,10 +77,10 @@ func (c *Cluster) ChangePool(name string, change func(*ceph.Pool)) {
 	}
 }
 
-// LoseHost takes all OSDs of a host down.
+// LoseHost stops all OSDs of a host.
 func (c *Cluster) LoseHost(host string) { c.power(host, false) }
 
-// ReturnHost brings them up again.
+// ReturnHost starts all OSDs of a host again.
 func (c *Cluster) ReturnHost(host string) { c.power(host, true) }
 
 // MoveOSD starts an OSD on another host, as if its disk was put into that machine. It stays in or out.
@@ -99,8 +99,7 @@ func (c *Cluster) power(host string, up bool) {
 	}
 }
 
-// StopOSD ends the process of an OSD, and StartOSD starts it. Unknown ones are
-// ignored.
+// StopOSD ends the process of an OSD. It ignores an unknown OSD.
 func (c *Cluster) StopOSD(id int) { c.run(id, false) }
 
 // StartOSD is the reverse of StopOSD.
@@ -121,7 +120,7 @@ func (c *Cluster) RemoveOSD(id int) {
 	c.osds[id].Exists, c.osds[id].Up, c.osds[id].Reweight, c.osds[id].UUID = false, false, 0, ""
 }
 
-// Hold sets whether these OSDs have the only copy of data. Unknown OSDs are ignored.
+// Hold sets whether these OSDs have the only copy of some data. It ignores unknown OSDs.
 func (c *Cluster) Hold(holding bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +131,8 @@ func (c *Cluster) Hold(holding bool, ids ...int) {
 	}
 }
 
-// Degrade sets whether data of these OSDs does not have all copies; other OSDs have it. Unknown OSDs are
-// ignored.
+// Degrade sets whether data of these OSDs does not have all copies. Other OSDs also have that data. Degrade ignores
+// unknown OSDs.
 func (c *Cluster) Degrade(degraded bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,32 +143,32 @@ func (c *Cluster) Degrade(degraded bool, ids ...int) {
 	}
 }
 
-// SetHealth sets the answer of Health, except for the mgr, the quorum and the placement groups.
+// SetHealth sets the health that Health returns, except for the mgr, the quorum and the placement groups.
 func (c *Cluster) SetHealth(health ceph.Health) {
 	sim.Set(&c.mu, &c.health, health)
 }
 
-// LoseMgr stops the mgr, or starts it again: without it, calls that need one take [CallTimeout] and fail.
+// LoseMgr stops the mgr, or starts it again. Without a mgr, calls that need one take [CallTimeout] and fail.
 func (c *Cluster) LoseMgr(lost bool) {
 	sim.Set(&c.mu, &c.noMgr, lost)
 }
 
-// Hang ends the quorum, or restores it: without it, every call takes [CallTimeout] and fails.
+// Hang ends the quorum, or restores it. Without a quorum, every call takes [CallTimeout] and fails.
 func (c *Cluster) Hang(hanging bool) {
 	sim.Set(&c.mu, &c.noQuorum, hanging)
 }
 
-// Refuse sets whether Ceph answers calls of a method of [ceph.API] with an error.
+// Refuse sets whether a method of [ceph.API] returns an error.
 func (c *Cluster) Refuse(refusing bool, method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused[method] = refusing
 }
 
-// errNoPod is the error during an outage.
+// errNoPod is the error of every call during an outage.
 var errNoPod = errors.New("there is no running pod with the ceph program")
 
-// Outage makes every call fail immediately, as without a pod to run ceph in, or ends that.
+// Outage makes every call fail immediately, as if there were no pod to run ceph in, or ends that state.
 func (c *Cluster) Outage(down bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // SizeOne is the option that allows pools with a single copy.
 const SizeOne = "mon_allow_pool_size_one"
 
-// pool expects mu to be held.
+// pool returns the pool with the name, or nil. The caller must hold mu.
 func (c *Cluster) pool(name string) *ceph.Pool {
 	for i := range c.pools {
 		if c.pools[i].Name == name {
@@ -20,7 +20,7 @@ func (c *Cluster) pool(name string) *ceph.Pool {
 	return nil
 }
 
-// SetPoolNumber implements [ceph.API]. Like Ceph, it sets min_size with size, even if the size does not change.
+// SetPoolNumber implements [ceph.API]. Like Ceph, it also sets min_size when it sets size, even to the same size.
 func (c *Cluster) SetPoolNumber(ctx context.Context, name, setting string, value int, sure bool) error {
 	return c.effect(ctx, "SetPoolNumber", fmt.Sprintf("pool-set %s %s %d", name, setting, value), false, func() (bool, error) {
 		pool := c.pool(name)
@@ -77,7 +77,7 @@ func (c *Cluster) setOption(ctx context.Context, method, effect, name string, to
 	})
 }
 
-// putOption expects mu to be held.
+// putOption sets or removes an option. The caller must hold mu.
 func (c *Cluster) putOption(name string, option ceph.Option) {
 	if c.options == nil {
 		c.options = map[string]ceph.Option{}

@@ -29,29 +29,29 @@ var (
 	Envoys          = kube.Ref{Group: "apps", Version: "v1", Resource: "daemonsets", Namespace: "projectcontour", Name: "envoy"}
 )
 
-// Cluster is one with certificates in Secrets, pods that serve them, and controllers that make
-// pods anew. Its time is that of the test's bubble.
+// Cluster is a simulated cluster with certificates in Secrets, pods that serve them, and controllers that recreate
+// pods. It uses the clock of the test's bubble.
 type Cluster struct {
 	*kubesim.Objects
 	T testing.TB
-	// CA is the cluster's.
+	// CA is the cluster's CA.
 	CA certificates.Authority
-	// ReadyAfter is how long a new pod takes to become ready; zero means that it never does.
+	// ReadyAfter is how long a new pod takes to become ready; zero means never.
 	ReadyAfter time.Duration
-	// ahead is by how much the API server's clock is ahead, in nanoseconds.
+	// ahead is how far the API server's clock is ahead, in nanoseconds.
 	ahead atomic.Int64
 
 	keys Keys
 	mu   sync.Mutex
-	// unsigned, when set, is why nobody can sign, unaccepted why no kubelet accepts a client.
+	// unsigned, if set, is the error of each signing; unaccepted, if set, is the error of each client at a kubelet.
 	unsigned, unaccepted error
-	// primary is what the primary has for kubelets, or why it cannot be read.
+	// primary is the primary's client certificate for kubelets, or the error of reading it.
 	primary    secrets.Client
 	unreadable error
-	// loaded is what each pod serves, by its address.
+	// loaded is the certificate that each pod serves, by the pod's address.
 	loaded map[string]*x509.Certificate
 	pods   int
-	// renewed counts the pods that came in place of others.
+	// renewed counts the pods that replaced others.
 	renewed int
 }
 
@@ -66,7 +66,7 @@ func NewCluster(t testing.TB) *Cluster {
 	return c
 }
 
-// Options are those of the cluster's certificates.
+// Options returns the options of the store of the cluster's certificates.
 func (c *Cluster) Options() secrets.Options {
 	return secrets.Options{
 		Registry: RegistrySecret, KurlProxy: KurlProxySecret, Contour: ContourSecret, Envoy: EnvoySecret, KubeletClient: KubeletSecret,
@@ -77,10 +77,10 @@ func (c *Cluster) Options() secrets.Options {
 	}
 }
 
-// Ahead sets by how much the API server's clock is ahead.
+// Ahead sets how far the API server's clock is ahead.
 func (c *Cluster) Ahead(by time.Duration) { c.ahead.Store(int64(by)) }
 
-// Store is that of the cluster's certificates.
+// Store returns a store of the cluster's certificates.
 func (c *Cluster) Store() *secrets.Store { return secrets.New(c, c.Options()) }
 
 // PodRef names a pod.
@@ -88,7 +88,7 @@ func PodRef(namespace, name string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "pods", Namespace: namespace, Name: name}
 }
 
-// Pod adds a pod of an app that is ready and serves what is in the Secret now.
+// Pod adds a ready pod of an app. It serves the present certificate of the Secret.
 func (c *Cluster) Pod(namespace, app, name string, secret kube.Ref, key string) {
 	c.T.Helper()
 	c.mu.Lock()
@@ -100,7 +100,7 @@ func (c *Cluster) Pod(namespace, app, name string, secret kube.Ref, key string) 
 	c.load(address, secret, key)
 }
 
-// Load has the pods of an address serve what is in the Secret now.
+// load makes the pods at an address serve the present certificate of the Secret.
 func (c *Cluster) load(address string, secret kube.Ref, key string) {
 	c.T.Helper()
 	served := c.Held(secret, key)
@@ -130,7 +130,7 @@ var (
 	errUnknown = errors.New("the kubelet does not know who asks")
 )
 
-// leaf is a handshake.
+// leaf simulates a TLS handshake.
 func (c *Cluster) leaf(_ context.Context, address string) (*x509.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *Cluster) leaf(_ context.Context, address string) (*x509.Certificate, er
 	return nil, fmt.Errorf("TLS handshake with %s: %w", address, errRefused)
 }
 
-// react is what the controllers and the servers make of a change.
+// react simulates how controllers and servers react to a change.
 func (c *Cluster) react(effect string) {
 	switch {
 	case strings.HasPrefix(effect, "delete pods kurl/"):
@@ -171,7 +171,7 @@ func (c *Cluster) after(happens func()) {
 	}
 }
 
-// reload has the pods of an app read the Secret again, as they do by themselves.
+// reload makes the pods of an app read the Secret again, as servers do that watch it.
 func (c *Cluster) reload(namespace, app string, secret kube.Ref) {
 	c.after(func() {
 		for _, address := range c.addresses(namespace, app) {
@@ -190,8 +190,7 @@ func (c *Cluster) addresses(namespace, app string) (addresses []string) {
 	return addresses
 }
 
-// InstallRegistry installs the registry with a certificate that is valid until then, and so
-// many pods.
+// InstallRegistry installs the registry with a number of pods and a certificate that expires at until.
 func (c *Cluster) InstallRegistry(until time.Time, pods int) {
 	c.T.Helper()
 	c.Put(RegistrySecret, Registry(c.T, c.CA, until))
@@ -200,7 +199,7 @@ func (c *Cluster) InstallRegistry(until time.Time, pods int) {
 	}
 }
 
-// InstallKurlProxy installs the proxy, with a customer's certificate if that has a name.
+// InstallKurlProxy installs the proxy. If name is not empty, the certificate is a customer's and has that name.
 func (c *Cluster) InstallKurlProxy(until time.Time, name string) {
 	c.T.Helper()
 	c.Put(KurlProxySecret, KurlProxy(c.T, until, name))
@@ -217,7 +216,7 @@ func (c *Cluster) InstallContour(until time.Time) {
 	c.Put(Envoys, `{"spec":{"template":{"metadata":{}}},"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3}}`)
 }
 
-// SignNothing has nobody sign for this reason; with nil they sign again.
+// SignNothing makes each signing fail with this error; nil ends that.
 func (c *Cluster) SignNothing(because error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,21 +229,21 @@ func (c *Cluster) signs() error {
 	return c.unsigned
 }
 
-// InstallKubeletClient installs KOTS' client certificate for kubelets, which is valid until then.
+// InstallKubeletClient installs KOTS' client certificate for kubelets, which expires at until.
 func (c *Cluster) InstallKubeletClient(until time.Time) {
 	c.T.Helper()
 	certificate, key := Pair(c.T, c.CA, "kube-apiserver-kubelet-client", until)
 	c.Put(KubeletSecret, Secret(map[string][]byte{"client.crt": certificate, "client.key": key, "ca.crt": []byte("kept")}))
 }
 
-// RenewPrimary gives the primary a client certificate for kubelets that is valid until then.
+// RenewPrimary gives the primary a client certificate for kubelets that expires at until.
 func (c *Cluster) RenewPrimary(until time.Time) {
 	c.T.Helper()
 	certificate, key := Pair(c.T, c.CA, "kube-apiserver-kubelet-client", until)
 	c.SetPrimary(certificate, key, nil)
 }
 
-// SetPrimary has the primary hold that, or not be readable for that reason.
+// SetPrimary sets the primary's client certificate for kubelets, or the error of reading it.
 func (c *Cluster) SetPrimary(certificate, key []byte, because error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,8 +255,8 @@ func (c *Cluster) SetPrimary(certificate, key []byte, because error) {
 	c.unreadable = because
 }
 
-// AcceptNothing has kubelets accept no client for this reason; with nil they accept again those
-// whom the cluster's CA has signed.
+// AcceptNothing makes kubelets reject each client with this error. With nil they accept clients with a certificate of
+// the cluster's CA again.
 func (c *Cluster) AcceptNothing(because error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package kubelets reads the certificates that the kubelets of a cluster serve, by a TLS handshake with each. It
-// changes nothing.
+// Package kubelets reads the certificates that the kubelets of a cluster serve. It makes a TLS handshake with each
+// kubelet, and changes nothing.
 package kubelets
 
 import (
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// port is where a kubelet serves clients that authenticate.
+	// port is the kubelet's port for clients that authenticate.
 	port = 10250
-	// atOnce is the maximum number of handshakes at a time, handshakeTimeout how long each may take.
+	// atOnce is the maximum number of handshakes at the same time. handshakeTimeout limits each handshake.
 	atOnce           = 50
 	handshakeTimeout = 3 * time.Second
 )
@@ -30,15 +30,15 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Store is safe for concurrent use. Nodes must be set.
+// Store reads the certificates of kubelets. It is safe for concurrent use. Nodes must be set.
 type Store struct {
 	Nodes Nodes
 	// Leaf returns the certificate that is served at an address; nil is [certificates.Served].
 	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
 }
 
-// Facts returns the facts of the certificate of each kubelet, by the node's name. If a kubelet does not answer or
-// its node is unreachable, it returns the known ones.
+// Facts returns the facts of the certificate of each kubelet, by the node's name. If a kubelet does not answer or its
+// node is unreachable, Facts returns the known facts of that kubelet.
 func (s Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.Nodes.ListNodes(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func unrenewed(leaf *x509.Certificate) string {
 	return byRequest
 }
 
-// within returns how soon a certificate expires. A kubelet requests another one when a tenth to a third of the
-// validity is left, so there is no warning before that.
+// within returns how soon a certificate expires. If a kubelet renews the certificate, it requests a new one when a tenth
+// to a third of the validity is left, so within returns "" before a tenth is left.
 func within(facts journal.CertificateFacts, now time.Time) journal.CertificateWithin {
 	if len(facts.Certificates) == 0 {
 		return ""

@@ -17,8 +17,8 @@ func (s *Store) ref() kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "configmaps", Namespace: s.options.Namespace, Name: configMap}
 }
 
-// again says why all certificates must be checked early, or "": another program deleted the ConfigMap or its time.
-// Without permission to read it, there is no reason.
+// again returns the reason why all certificates must be checked early, or "". The reason is that another program has
+// deleted the ConfigMap or the time in it. again returns "" if EKCO may not read the ConfigMap.
 func (s *Store) again(ctx context.Context) (string, error) {
 	at, err := s.attempted(ctx)
 	switch sentinel := kube.Sentinel(err); {
@@ -34,19 +34,19 @@ func (s *Store) again(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// attempted returns the time in the ConfigMap; zero if it has no valid one.
+// attempted returns the time in the ConfigMap, or zero if the ConfigMap has no valid time.
 func (s *Store) attempted(ctx context.Context) (time.Time, error) {
 	content, err := s.options.Objects.ReadObject(ctx, s.ref())
 	if err != nil {
 		return time.Time{}, err
 	}
 	var read corev1.ConfigMap
-	_ = json.Unmarshal(content, &read)                         // a ConfigMap of another shape has no time
+	_ = json.Unmarshal(content, &read)                         // an unexpected ConfigMap has no time
 	at, _ := time.Parse(time.RFC3339, read.Data[attemptedKey]) // an invalid time is zero
 	return at, nil
 }
 
-// Attempted reports whether a check since then is recorded.
+// Attempted reports whether the ConfigMap records a check at or after the time since.
 func (s *Store) Attempted(ctx context.Context, since time.Time) (bool, error) {
 	at, err := s.attempted(ctx)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
@@ -55,7 +55,7 @@ func (s *Store) Attempted(ctx context.Context, since time.Time) (bool, error) {
 	return err == nil && !at.Before(since), err
 }
 
-// Note records the time of a check.
+// Note writes the time of a check to the ConfigMap.
 func (s *Store) Note(ctx context.Context, at time.Time) error {
 	stamp := at.UTC().Format(time.RFC3339)
 	content, err := s.options.Objects.ReadObject(ctx, s.ref())

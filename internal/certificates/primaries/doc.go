@@ -1,4 +1,4 @@
-// Package primaries collects facts about the certificates of control planes: what tasks on the primaries found, what
-// is served, and what the API server reports about the components. It changes only the ConfigMap that has the time
-// of the last check for other programs.
+// Package primaries collects facts about the certificates of control planes. The facts come from tasks on the
+// primaries, from TLS handshakes with the servers, and from the API server's data about the components. The package
+// changes only one ConfigMap, where other programs read the time of the last check.
 package primaries

@@ -17,13 +17,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// apiServerPort is that of all API servers of kURL.
+// apiServerPort is the port of all API servers of kURL.
 const apiServerPort = 6443
 
-// handshakeTimeout bounds a handshake.
+// handshakeTimeout limits the time of a handshake.
 const handshakeTimeout = 3 * time.Second
 
-// Answers returns an error unless the API server at an address says that it is ready.
+// Answers returns an error unless the API server at an address reports that it is ready.
 func (s *Store) Answers(ctx context.Context, address string) error {
 	if address == "" {
 		return errors.New("its node has no address")
@@ -53,8 +53,8 @@ var serving = []struct {
 	{2380, "etcd", "/pki/etcd/peer.crt"},
 }
 
-// served returns the certificates that a primary serves. EKCO knows no others if it may start no task, as in a dry
-// run. Servers that do not answer are left out.
+// served returns the certificates that a primary serves. It leaves out servers that do not answer. EKCO uses it when it
+// must not start a task, such as in a dry run.
 func (s *Store) served(ctx context.Context, address string) (found []journal.Certificate) {
 	if address == "" {
 		return nil
@@ -81,8 +81,8 @@ func (s *Store) served(ctx context.Context, address string) (found []journal.Cer
 	return found
 }
 
-// drifted says that a server has a certificate that the last check did not find in the files, or "". It ignores
-// servers that do not answer.
+// drifted returns a message if a server serves a certificate that the last check did not find in the files, or "". It
+// ignores servers that do not answer.
 func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) string {
 	if facts.On.Address == "" {
 		return ""
@@ -91,7 +91,7 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 	var all parallel.Group
 	for i, at := range serving {
 		if !slices.ContainsFunc(facts.Certificates, func(c journal.Certificate) bool { return strings.HasSuffix(c.At, at.file) }) {
-			continue // not kubeadm's, such as an external etcd
+			continue // kubeadm does not manage it, such as an external etcd
 		}
 		all.Go(func() {
 			served, err := s.Serves(ctx, facts.On.Address, at.port)
@@ -105,7 +105,7 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 	return ""
 }
 
-// Component is what the API server knows of a static pod.
+// Component is the API server's data about a static pod.
 type Component struct {
 	// Hash is the kubelet's hash of the manifest.
 	Hash  string

@@ -25,9 +25,9 @@ type Nodes interface {
 type Options struct {
 	Nodes   Nodes
 	Objects kube.Objects
-	// Namespace has the ConfigMap.
+	// Namespace is the namespace of the ConfigMap.
 	Namespace string
-	// ServerTime returns the API server's time, if it is known; nil if it never is.
+	// ServerTime returns the API server's time if it is known. nil means that it is never known.
 	ServerTime func() (time.Time, bool)
 	// Leaf returns the certificate that is served at an address; nil is [certificates.Served].
 	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
@@ -35,14 +35,14 @@ type Options struct {
 	Answers func(ctx context.Context, url string) error
 }
 
-// Store is safe for concurrent use. Create it with [New].
+// Store collects the facts. It is safe for concurrent use. Create it with [New].
 type Store struct {
 	options Options
 
 	mu sync.Mutex
-	// found is what a task found last, by the UID of the node.
+	// found has the result of the last task on each node, by the node's UID.
 	found map[string]journal.CertificatesOnPrimary
-	// skew is how far the node's clock was ahead at that time.
+	// skew is the time by which the node's clock was ahead then (negative: behind), by the node's UID.
 	skew map[string]time.Duration
 }
 
@@ -59,13 +59,13 @@ func New(options Options) *Store {
 	return &Store{options: options, found: map[string]journal.CertificatesOnPrimary{}, skew: map[string]time.Duration{}}
 }
 
-// Seen takes what a task found on the node of that UID, at some time between since and now: the task may have ended
-// while EKCO was not running. It reports whether that is new.
+// Seen stores the result of a task on the node with the UID. The task has read the certificates at some time between
+// since and now: it may have ended while EKCO was not running. Seen reports whether the result is new.
 func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time.Time) bool {
 	now := time.Now()
 	if s.options.ServerTime != nil {
 		if server, known := s.options.ServerTime(); known {
-			now, since = server, since.Add(server.Sub(now)) // by the same clock
+			now, since = server, since.Add(server.Sub(now)) // both by the API server's clock
 		}
 	}
 	s.mu.Lock()
@@ -77,8 +77,8 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns how far a clock is ahead at least, given what it showed at some time between since and now; 0 for no
-// more than [certificates.Back].
+// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some time
+// between since and now. skewOf returns 0 for a difference up to [certificates.Back].
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
 	case read.Sub(now) > certificates.Back:
@@ -89,7 +89,7 @@ func skewOf(read, since, now time.Time) time.Duration {
 	return 0
 }
 
-// Seeing returns a [Store.Seen] that then calls look, if the facts are new.
+// Seeing returns a function that calls [Store.Seen] and then, if the result is new, look.
 func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 	return func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 		if s.Seen(uid, found, since) {
@@ -98,8 +98,8 @@ func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesO
 	}
 }
 
-// Facts returns the facts of the certificates of all primaries, by the node's name. For a primary that was not
-// checked since EKCO's start, it uses the known ones.
+// Facts returns the facts of the certificates of all primaries, by the node's name. It uses the known facts of a primary
+// that was not checked since the start of EKCO.
 func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	return found, nil
 }
 
-// of returns the facts of a node's certificates, or else of those that it serves.
+// of returns the facts of the certificates in a node's files, or else of the certificates that the node serves.
 func (s *Store) of(ctx context.Context, node kube.Node, known journal.CertificateFacts) journal.CertificateFacts {
 	s.mu.Lock()
 	found, looked := s.found[node.UID]
@@ -151,13 +151,13 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 			facts.Certificates, facts.Unreadable, skew = known.Certificates, known.Unreadable, time.Duration(known.On.ClockAhead)
 		}
 	}
-	if !looked && !ofFiles(facts.Certificates) && kube.RunsPods(node.Facts) {
+	if !looked && !ofFiles(facts.Certificates) && kube.CanRunPods(node.Facts) {
 		if served := s.served(ctx, node.Facts.InternalIP); len(served) > 0 {
 			facts.Certificates = served
 		}
 	}
 	facts.Version = journal.CertificateFactsVersion
-	facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: kube.RunsPods(node.Facts)}
+	facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: kube.CanRunPods(node.Facts)}
 	if skew != 0 {
 		facts.On.ClockAhead = journal.Duration(skew.Round(time.Minute))
 		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: EKCO renews nothing there until one of them is corrected",
@@ -179,7 +179,7 @@ func within(facts journal.CertificateFacts) journal.CertificateWithin {
 	return journal.WithinOf(facts.Ends(), time.Now())
 }
 
-// Names are those of the ConfigMap and its key.
+// The name of the ConfigMap, and the key of the time in it.
 const (
 	configMap    = "rotate-certs"
 	attemptedKey = "rotate-certs-last-attempted"

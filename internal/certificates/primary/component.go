@@ -14,17 +14,16 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// Annotation has the ID of the rotation for which the kubelet restarted a static pod.
+// Annotation is the annotation of a static pod with the ID of the last rotation that restarted it.
 const Annotation = "ekco.kurl.sh/certificates"
 
-// restored is the suffix of that ID after the old files were restored.
+// restored is the suffix of the ID in [Annotation] after the old files were restored.
 const restored = "-restored"
 
-// manifests is the directory of static pods, below that of Kubernetes.
+// manifests is the directory of static pods, relative to the directory of Kubernetes.
 const manifests = "manifests"
 
-// waves are the components in the order in which they are restarted: the others need the API
-// server.
+// waves are the components in the order of their restart. The API server is first, because the others need it.
 var waves = [][]string{{apiServer}, {controllerManager, scheduler}}
 
 func components() (all []string) {
@@ -45,7 +44,7 @@ func (r *run) manifest(component string) (certificates.File, certificates.Manife
 	return file, manifest, err
 }
 
-// static returns the static pod of a component. The error is fs.ErrNotExist if it is not on this host.
+// static returns the static pod of a component. The error is fs.ErrNotExist if the component is not on this host.
 func (r *run) static(component string) (Static, error) {
 	_, manifest, err := r.manifest(component)
 	if err != nil {
@@ -66,7 +65,8 @@ func (r *run) static(component string) (Static, error) {
 	return static, nil
 }
 
-// provable returns the static pod of a component, if EKCO can tell whether it comes back after a restart.
+// provable returns the static pod of a component. It returns an error if EKCO could not check that the component works
+// after a restart.
 func (r *run) provable(component string) (Static, error) {
 	static, err := r.static(component)
 	if err == nil && !static.provable() {
@@ -91,7 +91,7 @@ func handshake(component string, of certificates.Container) string {
 	return net.JoinHostPort(host, port)
 }
 
-// marked returns the annotation of a component's manifest.
+// marked returns the value of [Annotation] in a component's manifest.
 func (r *run) marked(component string) (string, error) {
 	_, manifest, err := r.manifest(component)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,14 +100,13 @@ func (r *run) marked(component string) (string, error) {
 	return manifest.Annotations[Annotation], err
 }
 
-// preparedManifest is a component's manifest with another annotation, next to the manifest, and the content that it
-// was made from.
+// preparedManifest is a component's manifest with a new annotation, written next to the manifest, and the old content.
 type preparedManifest struct {
 	durable.Replacement
 	of []byte
 }
 
-// prepareManifest writes a component's manifest with that annotation next to it.
+// prepareManifest writes a component's manifest with the new annotation next to the manifest.
 func (r *run) prepareManifest(component, value string) error {
 	file, _, err := r.manifest(component)
 	if err != nil {
@@ -134,8 +133,8 @@ func (r *run) discardManifests() (err error) {
 	return err
 }
 
-// mark replaces a component's manifest by one with that annotation, so that the kubelet restarts it. If another
-// program has changed the manifest since it was prepared, mark annotates the changed one.
+// mark sets the annotation in a component's manifest, so that the kubelet restarts the component. If another program has
+// changed the manifest since it was prepared, mark keeps that change.
 func (r *run) mark(component, value string) error {
 	return r.withFileLocks(func() error {
 		prepared, is := r.manifests[component]

@@ -1,14 +1,14 @@
-// Package primary renews the certificates of a primary's control plane on its host: those that kubeadm creates, by
-// its rules.
+// Package primary renews the certificates of a primary's control plane on its host. It renews the certificates that
+// kubeadm creates, by kubeadm's rules.
 //
-// [Rotation] creates all new certificates next to the old ones, and checks them there. Then it copies the old files
-// to a dated directory, and replaces them. For components that must be restarted, it changes an annotation in their
-// manifest, so that the kubelet creates another pod; the manifest never leaves its directory. A component that does
-// not come back gets its old files and is restarted again. That needs no API server.
+// [Rotation] writes all new certificates next to the old files, and checks them. Then it copies the old files to a dated
+// directory, and replaces them. To restart a component, it changes an annotation in the component's manifest, so that
+// the kubelet creates another pod. If a component does not work after its restart, Rotation restores its old files and
+// restarts it again. All this needs no API server.
 //
-// A rotation keeps a record next to the dated copies. If it is killed at any point, the next one reads there what
-// was changed, restores a pair of which only one file was replaced, and continues.
+// A rotation writes a record next to the dated copies. If a rotation is killed, the next rotation reads the record,
+// restores each pair of which only one file was replaced, and continues.
 //
-// Not guaranteed: that a program which reads certificate and key while they are replaced gets a matching pair. The
-// two renames follow each other directly, and etcd and the API server read both files again.
+// Not guaranteed: a program that reads certificate and key during their replacement may get a pair that does not match.
+// The two renames follow each other directly, and etcd and the API server read both files again.
 package primary

@@ -13,21 +13,21 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// The components that must be restarted for some new certificates. The API server reads its serving certificate
-// again, etcd all of its own.
+// The components that must be restarted for some new certificates. The API server reads its serving certificate again
+// without a restart, and etcd all of its certificates.
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
 	scheduler         = "kube-scheduler"
 )
 
-// item is a certificate with its key: a kubeconfig, or a file for each.
+// item is a certificate with its key: one kubeconfig, or two files.
 type item struct {
-	// path is below the directory of Kubernetes, without the endings of two files.
+	// path is relative to the directory of Kubernetes. If there are two files, it has no extension.
 	path string
-	// ca is the CA that signs it, below pki.
+	// ca is the CA that signs the certificate, relative to pki.
 	ca string
-	// component must be restarted for a new one; "" for none.
+	// component must be restarted for a new certificate. It is "" if no component must be restarted.
 	component string
 }
 
@@ -57,8 +57,8 @@ func itemOf(path string) (item, bool) {
 
 func (i item) kubeconfig() bool { return strings.HasSuffix(i.path, ".conf") }
 
-// files returns its files in the order of their replacement. The certificate comes last, so it shows after an
-// interruption that it is the old one.
+// files returns the files of the item in the order of their replacement. The certificate is the last: after an
+// interruption, the old certificate shows that the replacement is not complete.
 func (i item) files() []string {
 	if i.kubeconfig() {
 		return []string{i.path}
@@ -69,21 +69,21 @@ func (i item) files() []string {
 // mainFile returns the file that has the certificate.
 func (i item) mainFile() string { return i.files()[len(i.files())-1] }
 
-// held is an item as it was read.
+// held is an item with the content of its files.
 type held struct {
 	item
 	// files have the order of item.files.
 	files []certificates.File
 	leaf  *x509.Certificate
-	// kubeconfig is set for one.
+	// kubeconfig is set if the item is a kubeconfig.
 	kubeconfig certificates.Kubeconfig
 }
 
 // errNoPair is the error if a key does not belong to its certificate.
 var errNoPair = errors.New("they do not belong together")
 
-// read reads an item; where returns the path of each of its files. The error is fs.ErrNotExist if it has no
-// certificate. If only the key is unusable, leaf is set as well as the error.
+// read reads an item. The function where returns the path of each file. The error is fs.ErrNotExist if the certificate
+// does not exist. If only the key is unusable, read returns an error and also sets leaf.
 func (i item) read(where func(string) string) (held, error) {
 	h := held{item: i}
 	main, err := certificates.ReadFile(where(i.mainFile()))
@@ -127,7 +127,7 @@ func brokenLink(path string) error {
 	return nil
 }
 
-// pair reads certificate and key.
+// pair parses certificate and key, and checks that they belong together.
 func (h held) pair(certificate, key certificates.File) (_ held, err error) {
 	if h.leaf, err = certificate.One(); err != nil {
 		return h, err
@@ -142,7 +142,7 @@ func (h held) pair(certificate, key certificates.File) (_ held, err error) {
 	return h, nil
 }
 
-// at returns the paths of files in a directory.
+// at returns a function that adds a directory to a path.
 func at(dir string) func(string) string {
 	return func(path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
 }

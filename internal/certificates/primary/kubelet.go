@@ -23,43 +23,43 @@ import (
 // Static is a static pod of the control plane.
 type Static struct {
 	Namespace, Name, Container string
-	// Probe is the URL of its probe.
+	// Probe is the URL of the pod's probe, or empty.
 	Probe string
-	// Handshake is the address at which it serves TLS, if it has no such URL. Serves is the SHA-256 of the
-	// certificate that it must serve there; empty for any.
+	// If Probe is empty, Handshake is the address at which the pod serves TLS. Serves is the SHA-256 of the certificate
+	// that the pod must serve there. It is empty if any certificate is correct.
 	Handshake, Serves string
-	// Startup is how long its startup probe lets it start.
+	// Startup is the time limit of the startup probe.
 	Startup time.Duration
 }
 
-// provable reports whether EKCO can check that it works.
+// provable reports whether EKCO can check that the pod works.
 func (of Static) provable() bool { return of.Probe != "" || of.Handshake != "" }
 
-// Pod is the pod that the kubelet created for a static pod's manifest. A changed manifest gets another one.
+// Pod is the pod that the kubelet created for a static pod's manifest. For a changed manifest it creates another pod.
 type Pod struct {
 	UID string
-	// Started counts the starts of its container, from 0 on.
+	// Started is the number of restarts of its container.
 	Started int
 }
 
-// Kubelet shows the static pods on their host, without the API server.
+// Kubelet reports the state of static pods on their host, without the API server.
 type Kubelet interface {
 	// Pods returns the pods of a static pod whose containers have been started, the newest first.
 	Pods(Static) ([]Pod, error)
-	// Answers returns an error unless its probe succeeds.
+	// Answers returns an error unless the probe of the static pod succeeds.
 	Answers(context.Context, Static) error
 	// LastWords returns the last line of a pod's log.
 	LastWords(of Static, uid string) string
 }
 
-// OnHost finds static pods by the kubelet's logs in a directory, and probes them.
+// OnHost implements [Kubelet]: it finds static pods by their log directories, and probes them.
 type OnHost struct{ Logs string }
 
 // Logs is the kubelet's directory for the logs of pods.
 const Logs = "/var/log/pods"
 
 var (
-	// hashed is the UID of a static pod: a hash of its manifest. Other pods have other UIDs.
+	// hashed matches the UID of a static pod: a hash of its manifest. UIDs of other pods have another form.
 	hashed = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	logged = regexp.MustCompile(`^(\d+)\.log$`)
 )
@@ -105,7 +105,7 @@ func uidOf(directory string, of Static) (uid string, is bool) {
 func newest(dir string) (path string, started int, at time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "", 0, time.Time{} // it was not started yet
+		return "", 0, time.Time{} // the container has not started yet
 	}
 	for _, entry := range entries {
 		found := logged.FindStringSubmatch(entry.Name())
@@ -122,15 +122,15 @@ func newest(dir string) (path string, started int, at time.Time) {
 }
 
 const (
-	// probeTimeout bounds one question.
+	// probeTimeout limits the time of one request.
 	probeTimeout = 2 * time.Second
-	// endOfLog is how much of a log is read, maxWords how much of it is reported.
+	// endOfLog and maxWords limit the bytes that are read and reported of the end of a log.
 	endOfLog = 16 << 10
 	maxWords = 300
 )
 
-// Answers implements [Kubelet]. It asks as the kubelet's own probe does, or makes a TLS handshake if there is
-// no httpGet probe.
+// Answers implements [Kubelet]. It sends the same request as the kubelet's probe. If there is no httpGet probe, it makes
+// a TLS handshake.
 func (h OnHost) Answers(ctx context.Context, of Static) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -163,8 +163,8 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 	return nil
 }
 
-// serving are error statuses that only a working server sends. An API server without anonymous access sends
-// 401 or 403 to every probe, and a busy one 429.
+// serving are the error statuses that only a working server sends. An API server without anonymous access answers every
+// probe with 401 or 403, and a busy API server with 429.
 var serving = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
 // serves returns an error unless a static pod serves the certificate that it must serve.
@@ -210,8 +210,7 @@ func (h OnHost) LastWords(of Static, uid string) string {
 	return oneLine(withoutPrefix(lines[len(lines)-1]))
 }
 
-// withoutPrefix removes what containerd writes before each line: a time, the stream, and whether the line is
-// complete.
+// withoutPrefix removes the prefix that containerd writes to each line: a time, the stream, and a mark for complete lines.
 func withoutPrefix(line []byte) []byte {
 	parts := bytes.SplitN(line, []byte(" "), 4)
 	if len(parts) == 4 && (string(parts[1]) == "stderr" || string(parts[1]) == "stdout") {

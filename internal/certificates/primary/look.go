@@ -13,14 +13,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxNames and maxProblem limit what is recorded of one certificate.
+// maxNames and maxProblem limit the recorded facts of one certificate.
 const (
 	maxNames   = 12
 	maxProblem = 300
 )
 
-// Look reads the certificates in a directory and changes nothing. For those that are due it also says what would
-// prevent their renewal.
+// Look reads the certificates in a directory and changes nothing. For each certificate that is due, it also reports the
+// problems that would prevent the renewal.
 func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.CertificatesOnPrimary {
 	r := &run{Rotation: Rotation{Dir: dir, TTL: ttl, IsDue: isDue, Now: func() time.Time { return now }}, authorities: map[string]authority{}}
 	found := journal.CertificatesOnPrimary{Clock: now.UTC()}
@@ -54,7 +54,7 @@ func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.Cer
 	return found
 }
 
-// renewable returns what would prevent the renewal of an item, or the restart of the component that uses it.
+// renewable returns an error that would prevent the renewal of an item, or the restart of the component that uses it.
 func (r *run) renewable(h held) error {
 	if _, err := r.signer(h); err != nil || h.component == "" {
 		return err
@@ -73,7 +73,7 @@ func bounded(text string) string {
 	return string(bytes.ToValidUTF8([]byte(text[:maxProblem]), nil)) + "…"
 }
 
-// ports has the item that is served at each port.
+// ports has the item whose certificate is served at each port.
 var ports = map[int]string{6443: "pki/apiserver", 2379: "pki/etcd/server", 2380: "pki/etcd/peer"}
 
 // Renewed returns the result of a rotation for verification from outside the host.

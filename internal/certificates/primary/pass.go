@@ -14,14 +14,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// pass renews what is due. c is the record of a rotation that was interrupted before it
-// restarted anything, or nil.
+// pass renews the certificates that are due. c is the record of a rotation that was interrupted before it restarted a
+// component, or nil.
 func (r *run) pass(ctx context.Context, c *record) error {
 	due, err := r.due(ctx)
 	if err != nil {
 		return err
 	}
-	if c != nil { // renewed twice, the copies of the old files would be lost
+	if c != nil { // a second renewal would lose the copies of the old files
 		due = slices.DeleteFunc(due, func(h held) bool {
 			i := c.file(h.path)
 			return i >= 0 && c.Files[i].Fingerprint == certificates.Fingerprint(h.leaf)
@@ -62,8 +62,8 @@ func (r *run) pass(ctx context.Context, c *record) error {
 	return r.settle(ctx, c)
 }
 
-// prepareAll prepares new certificates for those that are due. It reads each again under the lock: changes by other
-// programs are kept, and certificates that they have renewed are skipped.
+// prepareAll prepares a new certificate for each item that is due. It reads each item again under the lock, so that it
+// keeps changes by other programs, and skips certificates that other programs have renewed.
 func (r *run) prepareAll(due []held) (prepared []made) {
 	for _, seen := range due {
 		old, err := seen.read(r.at)
@@ -90,12 +90,12 @@ func (r *run) isDue(leaf *x509.Certificate, asked bool) bool {
 	return r.IsDue(leaf.NotBefore, leaf.NotAfter, r.Now(), r.TTL, asked)
 }
 
-// renewedSince reports whether another program has renewed the certificate since it was seen.
+// renewedSince reports whether another program has renewed the certificate between the reads seen and now.
 func (r *run) renewedSince(seen, now held) bool {
 	return !now.leaf.Equal(seen.leaf) && !r.isDue(now.leaf, false)
 }
 
-// due reads all items, and returns those that must be renewed.
+// due reads all items, and returns the items that must be renewed.
 func (r *run) due(ctx context.Context) (due []held, err error) {
 	var early []error
 	server := ""
@@ -115,7 +115,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 			r.fail(err)
 			continue
 		}
-		if h.item.kubeconfig() && (server == "" || h.component == controllerManager) { // nobody edits its kubeconfig
+		if h.item.kubeconfig() && (server == "" || h.component == controllerManager) { // administrators do not edit this kubeconfig
 			server = h.kubeconfig.Server
 		}
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {
@@ -131,8 +131,9 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 	return due, r.clock(ctx, server, early, len(due) > 0)
 }
 
-// clock compares the host's clock with the API server's. If that does not answer, certificates that are not valid
-// yet show that the clock may be wrong. With a wrong clock nothing is renewed.
+// clock returns an error if the host's clock is wrong, because then nothing must be renewed. It compares the clock with
+// the API server's clock. If the API server does not answer, it uses certificates that are not valid yet as a sign of a
+// wrong clock.
 func (r *run) clock(ctx context.Context, server string, early []error, due bool) error {
 	compared := false
 	if due && r.ServerTime != nil && server != "" {
@@ -156,7 +157,7 @@ func (r *run) clock(ctx context.Context, server string, early []error, due bool)
 	return nil
 }
 
-// planned records the changes before they are made, and copies the old files.
+// planned writes the record and copies the old files, before the rotation makes the changes.
 func (r *run) planned(c *record, prepared []made) (err error) {
 	_, absent := os.Lstat(r.copies(c.ID))
 	defer func() {
@@ -179,7 +180,7 @@ func (r *run) planned(c *record, prepared []made) (err error) {
 	return r.write(c)
 }
 
-// restartable prepares the restarts, so that this cannot fail once the files are replaced. It returns the
+// restartable prepares the restarts before the files are replaced, so that errors appear in time. It returns the
 // certificates whose components can be restarted.
 func (r *run) restartable(c *record, prepared []made) (fine []made) {
 	before := c.Components
@@ -211,8 +212,8 @@ func (r *run) restartable(c *record, prepared []made) (fine []made) {
 	return prepared
 }
 
-// askBefore returns, by component, why those that may be restarted do not answer now: then EKCO could not tell
-// whether they come back. It asks none when an administrator runs the rotation.
+// askBefore returns, by component, the errors of components that do not answer before their restart. EKCO could not check
+// them after a restart. If an administrator runs the rotation, it asks no component.
 func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
 	unwell := map[string]error{}
 	for _, name := range components() {
@@ -220,7 +221,7 @@ func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
 		if err != nil || !static.provable() || r.ByHand || !slices.ContainsFunc(due, func(h held) bool { return h.component == name || h.component != "" && name == apiServer }) {
 			continue
 		}
-		static.Serves = "" // it may serve any certificate now
+		static.Serves = "" // before the restart, any certificate is correct
 		if err := r.answersSoon(ctx, static); err != nil {
 			unwell[name] = fmt.Errorf("%s does not answer, so EKCO does not restart it, or what needs it, for new certificates: %w", name, err)
 		}
@@ -228,7 +229,7 @@ func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
 	return unwell
 }
 
-// answersSoon asks a few times, since one answer may be lost.
+// answersSoon asks a few times, because one answer may be lost.
 func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 	next := time.NewTicker(pollInterval)
 	defer next.Stop()
@@ -245,7 +246,7 @@ func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 	return err
 }
 
-// restart prepares the restart of a component; nil if it is not on this host.
+// restart prepares the restart of a component. It returns nil if the component is not on this host.
 func (r *run) restart(c *record, name string) (*restart, error) {
 	static, err := r.provable(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -275,7 +276,7 @@ func discard(prepared []made, which func(made) bool) (err error) {
 	return err
 }
 
-// swapAll replaces all files that are prepared. If one fails, it replaces the others all the same.
+// swapAll replaces all prepared files. If one replacement fails, it still makes the others.
 func (r *run) swapAll(c *record, prepared []made) {
 	for _, m := range prepared {
 		if err := r.swap("swap", m.prepared); err != nil {

@@ -14,22 +14,23 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// Copies is the directory of the dated copies, below that of Kubernetes.
+// Copies is the directory of the dated copies, relative to the directory of Kubernetes.
 const Copies = "ekco-certificates"
 
 const (
 	recordName = "rotation.json"
-	// maxCopies is how many dated copies are kept.
+	// maxCopies is the number of dated copies to keep.
 	maxCopies = 3
-	// maxFile is the maximum size of a file.
+	// maxFile is the maximum size of a file in bytes.
 	maxFile = 256 << 10
 )
 
-// record is written before a rotation changes anything. It contains nothing of a key.
+// record describes the changes of a rotation. The rotation writes it before it changes anything. It contains no part of
+// a key.
 type record struct {
 	// ID is the name of the directory with the dated copy, and the value of the annotation.
 	ID string `json:"id"`
-	// Done is set when nothing is left to do.
+	// Done is set when the rotation is complete.
 	Done       bool      `json:"done,omitempty"`
 	Files      []changed `json:"files"`
 	Components []restart `json:"components,omitempty"`
@@ -38,20 +39,20 @@ type record struct {
 // changed is an item that gets another certificate.
 type changed struct {
 	Path string `json:"path"`
-	// Fingerprint is the new certificate's.
+	// Fingerprint is the fingerprint of the new certificate.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// restart is a component that is restarted.
+// restart is a component that the rotation restarts.
 type restart struct {
 	Name string `json:"name"`
-	// Before has the UIDs of its pods before the restart.
+	// Before has the UIDs of the component's pods before the restart.
 	Before []string `json:"before,omitempty"`
-	// Expired is set if its old certificates have expired: they are not restored.
+	// Expired is set if the component's old certificates have expired. Then they are not restored.
 	Expired bool `json:"expired,omitempty"`
 }
 
-// of returns the items that a component is restarted for.
+// of returns the changed items for which a component is restarted.
 func (c *record) of(component string) (of []changed) {
 	for _, file := range c.Files {
 		if i, known := itemOf(file.Path); known && i.component == component {
@@ -86,7 +87,7 @@ func (r *run) ids() ([]string, error) {
 
 func (r *run) copies(id string) string { return filepath.Join(r.at(Copies), id) }
 
-// open returns the record of a rotation that was interrupted, or nil.
+// open returns the record of an interrupted rotation, or nil.
 func (r *run) open() (*record, error) {
 	ids, err := r.ids()
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *run) open() (*record, error) {
 		path := filepath.Join(r.copies(id), recordName)
 		content, err := durable.Read(path, maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			// It was interrupted before it changed anything.
+			// The rotation was interrupted before it changed anything.
 			if err := os.RemoveAll(r.copies(id)); err != nil {
 				return nil, fmt.Errorf("remove a copy of certificates that was not finished: %w", err)
 			}
@@ -117,7 +118,7 @@ func (r *run) open() (*record, error) {
 	return nil, nil
 }
 
-// newID returns a name that no copy has yet.
+// newID returns a name for a new dated copy.
 func (r *run) newID() string {
 	stamp := r.Now().UTC().Format("20060102T150405Z")
 	id := stamp
@@ -129,7 +130,7 @@ func (r *run) newID() string {
 	}
 }
 
-// write writes the record down.
+// write writes the record to its file.
 func (r *run) write(c *record) error {
 	content, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// made is an item's new content, next to the old one.
+// made is an item with its old and its new content.
 type made struct {
 	old held
 	// content and prepared have the order of item.files.
@@ -48,8 +48,8 @@ func (r *run) renew(old held) (made, error) {
 	return m, nil
 }
 
-// signer returns the CA that signs the item's new certificate. It must have signed the present one, unless an
-// administrator runs the rotation: EKCO cannot know whether all clients trust a new CA already.
+// signer returns the CA that signs the item's new certificate. The CA must have signed the present certificate, because
+// EKCO cannot know whether all clients already trust a new CA. An administrator may use another CA.
 func (r *run) signer(old held) (certificates.Authority, error) {
 	ca, err := r.authority(old.ca)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *run) signer(old held) (certificates.Authority, error) {
 	}
 }
 
-// authority reads a CA once.
+// authority returns a CA. It reads each CA only once.
 func (r *run) authority(name string) (certificates.Authority, error) {
 	if known, has := r.authorities[name]; has {
 		return known.ca, known.err
@@ -84,8 +84,7 @@ type authority struct {
 	err error
 }
 
-// prepare writes the new content next to the old one, and checks it there. The caller holds the locks of the
-// directories.
+// prepare writes the new files next to the old files, and checks them. The caller must hold the locks of the directories.
 func (r *run) prepare(m *made) error {
 	for i, path := range m.old.item.files() {
 		r.effect("prepare " + path)
@@ -108,7 +107,7 @@ func (m *made) discard() (err error) {
 	return err
 }
 
-// check reads the written files, and checks them as their users do.
+// check reads the written files, and checks them like the programs that use them.
 func (r *run) check(m *made) error {
 	temps := map[string]string{}
 	for i, path := range m.old.item.files() {
@@ -137,7 +136,7 @@ func (r *run) check(m *made) error {
 	return nil
 }
 
-// verify checks a certificate as its peers do.
+// verify checks a certificate like a TLS peer.
 func verify(leaf, ca *x509.Certificate, now time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
@@ -153,7 +152,7 @@ func verify(leaf, ca *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// differs says which property of a renewed certificate has changed, or "".
+// differs returns the name of a property that differs between the old and the renewed certificate, or "".
 func differs(old, renewed *x509.Certificate) string {
 	switch {
 	case !bytes.Equal(old.RawSubject, renewed.RawSubject):
@@ -170,8 +169,8 @@ func differs(old, renewed *x509.Certificate) string {
 	return ""
 }
 
-// sameButPair returns an error if two kubeconfigs differ in more than certificate and key, or if clients cannot load
-// the new one.
+// sameButPair returns an error if two kubeconfigs differ in more than certificate and key, or if clients could not load
+// the new kubeconfig.
 func sameButPair(old, renewed held) error {
 	before, after := old.kubeconfig, renewed.kubeconfig
 	if before.User != after.User || before.Server != after.Server || !bytes.Equal(before.CA.Content, after.CA.Content) {

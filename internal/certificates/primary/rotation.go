@@ -18,50 +18,51 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// IsDue reports whether a certificate must be renewed: ttl or less of its validity remains. Unless an administrator
-// asks, a new certificate is never due.
+// IsDue reports whether a certificate must be renewed because ttl or less of its validity remains. A new certificate is
+// due only if asked is set: an administrator runs the rotation.
 type IsDue func(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bool
 
 // Rotation renews certificates on a host. Dir, TTL, IsDue, Now, Kubelet and Say must be set.
 type Rotation struct {
 	// Dir is the directory of Kubernetes, /etc/kubernetes.
 	Dir string
-	// TTL and IsDue say which certificates are due.
+	// TTL and IsDue decide which certificates are due.
 	TTL   time.Duration
 	IsDue IsDue
-	// ByHand is set if an administrator runs it: every certificate that expires within TTL is then renewed, even a
-	// new one.
+	// ByHand is set if an administrator runs the rotation. Then every certificate that expires within TTL is renewed,
+	// even a new certificate.
 	ByHand bool
 	Now    func() time.Time
-	// ServerTime asks the API server at an address for its time; nil skips the comparison.
+	// ServerTime asks the API server at an address for its time. With nil, the clocks are not compared.
 	ServerTime func(ctx context.Context, server string) (time.Time, error)
 	Kubelet    Kubelet
-	// Patience is how long a component may take to come back; zero means 5 minutes. A startup probe that allows
-	// more raises it, up to [MaxPatience], unless an administrator has set it.
+	// Patience is the time limit for a component to work again after its restart; zero means 5 minutes. If a startup
+	// probe allows more time, the limit is longer, up to [MaxPatience], unless an administrator has set it.
 	Patience time.Duration
-	// Say prints a line about something that was done.
+	// Say prints a line about a completed change.
 	Say func(line string)
-	// NewKey creates keys; nil is [certificates.NewKey].
+	// NewKey creates keys; nil means [certificates.NewKey].
 	NewKey func(certificates.KeyKind) (crypto.Signer, error)
-	// before is called before each effect, and writes replaces [durable.Prepare]; only tests set them.
+	// Only tests set before and writes: before is called before each effect, and writes replaces [durable.Prepare].
 	before func(effect string)
 	writes func(path string, content []byte) (durable.Replacement, error)
 }
 
 // Result is the result of a rotation.
 type Result struct {
-	// Rotated has the files with new certificates, Missing those that do not exist, Restarted the components that
-	// came back.
+	// Rotated has the files with new certificates. Missing has the files that do not exist. Restarted has the components
+	// that work after their restart.
 	Rotated   []string `json:"rotated,omitempty"`
 	Missing   []string `json:"missing,omitempty"`
 	Restarted []string `json:"restarted,omitempty"`
-	// Down has the components that did not come back, Failed says what could not be done. Everything else was done.
+	// Down has the components that do not work after their restart. Failed has the errors. The rotation continues after
+	// such errors.
 	Down   []string `json:"down,omitempty"`
 	Failed []string `json:"failed,omitempty"`
 }
 
-// Failure returns why a host task that ran the rotation has failed: nothing was renewed that should have been, or
-// a component did not come back. What else went wrong is part of the result.
+// Failure returns the error of a host task that ran the rotation: it renewed no certificate although some were due, or a
+// component does not work after its restart. Other problems are only part of the result.
 func (r Result) Failure(err error) error {
 	why := strings.Join(r.Failed, "; ")
 	switch {
@@ -73,21 +74,21 @@ func (r Result) Failure(err error) error {
 	return nil
 }
 
-// ErrFailed is the error of a rotation that could not do everything.
+// ErrFailed is the error of a rotation that is not complete.
 var ErrFailed = errors.New("not all certificates that are due were renewed")
 
-// run is a rotation under way.
+// run is a rotation in progress.
 type run struct {
 	Rotation
 	authorities map[string]authority
-	// manifests are the prepared ones, by component.
+	// manifests are the prepared manifests, by component.
 	manifests map[string]preparedManifest
 	result    Result
 	// unsettled is set if the next rotation must continue this one.
 	unsettled bool
-	// unwell says, by component, why it did not answer before the rotation.
+	// unwell has the errors of components that did not answer before the rotation, by component.
 	unwell map[string]error
-	// apiAway is set if the API server has its old files again, and does not answer.
+	// apiAway is set if the API server does not answer after its old files were restored.
 	apiAway bool
 }
 
@@ -109,7 +110,7 @@ func (r *run) prepareFile(path string, content []byte) (durable.Replacement, err
 
 func (r *run) say(format string, args ...any) { r.Say(fmt.Sprintf(format, args...)) }
 
-// fail reports what could not be done. The rotation continues.
+// fail adds an error to the result. The rotation continues.
 func (r *run) fail(err error) {
 	err = r.explained(err)
 	if err == nil || slices.Contains(r.result.Failed, err.Error()) { // one unreadable directory is the cause for each of its files
@@ -119,7 +120,7 @@ func (r *run) fail(err error) {
 	r.result.Failed = append(r.result.Failed, err.Error())
 }
 
-// explained adds what to do about a file that EKCO's pod may not change. The pod's only capability is CHOWN.
+// explained adds advice to an error about a file that EKCO's pod may not change. The pod's only capability is CHOWN.
 func (r *run) explained(err error) error {
 	if r.ByHand || !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -127,14 +128,14 @@ func (r *run) explained(err error) error {
 	return fmt.Errorf("%w; EKCO's pod may not do that: make root the owner, or run on this host: ekco rotate-certs", err)
 }
 
-// later reports what could not be done, and what the next rotation tries again.
+// later adds an error to the result. The next rotation tries the failed change again.
 func (r *run) later(err error) {
 	r.unsettled = true
 	r.fail(err)
 }
 
-// Run renews what is due. It also reports in the result what could not be done. The error is one that ended the
-// rotation early, or [ErrFailed].
+// Run renews the certificates that are due. If a part of the work fails, the result has the errors, and Run returns
+// [ErrFailed]. Any other error has ended the rotation early.
 func (of Rotation) Run(ctx context.Context) (Result, error) {
 	r := &run{Rotation: of, authorities: map[string]authority{}, manifests: map[string]preparedManifest{}}
 	err := r.withRotationLock(ctx, func() error {
@@ -157,8 +158,8 @@ func (of Rotation) Run(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// withRotationLock calls do while no other rotation runs on the host. It waits for one that runs, which may be an earlier task
-// that EKCO gave up.
+// withRotationLock calls do while no other rotation runs on the host. It waits for the end of another rotation, which may
+// be an earlier task that EKCO no longer waits for.
 func (r *run) withRotationLock(ctx context.Context, do func() error) error {
 	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the directory for copies of the old certificates: %w", err)
@@ -174,8 +175,8 @@ func (r *run) withRotationLock(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// withFileLocks calls do with the locks of all directories. It ignores cancellation, since it must also restore old files
-// then.
+// withFileLocks calls do with the locks of all directories. It ignores cancellation, because old files must be restored
+// even then.
 func (r *run) withFileLocks(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
@@ -190,7 +191,7 @@ func (r *run) withFileLocks(do func() error) error {
 	return do()
 }
 
-// swept removes what an interrupted rotation left next to the files.
+// swept removes the files that an interrupted rotation has prepared but not used.
 func (r *run) swept() error {
 	var paths []string
 	for _, i := range items {
@@ -207,7 +208,7 @@ func (r *run) swept() error {
 	return nil
 }
 
-// restore restores an item's old files. On a full disk it moves the copies themselves.
+// restore restores an item's old files from their copies. If the disk is full, it moves the copies.
 func (r *run) restore(c *record, i item) error {
 	var prepared []durable.Replacement
 	for _, path := range i.files() {
@@ -248,7 +249,7 @@ func (r *run) moveBack(c *record, i item) error {
 	return nil
 }
 
-// replace replaces a file. The caller holds the directory's lock.
+// replace replaces a file. The caller must hold the directory's lock.
 func (r *run) replace(path string, content []byte) error {
 	r.effect("prepare " + path)
 	temp, err := r.prepareFile(r.at(path), content)

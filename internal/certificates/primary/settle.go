@@ -13,21 +13,22 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// MaxPatience is the longest time that a component gets to come back, whatever its startup probe allows. It
-// bounds a rotation: one that is killed while it waits would not restore the old certificates.
+// MaxPatience is the maximum time limit for a component to work again after its restart, even if its startup probe allows
+// more. It also limits the duration of a rotation: a rotation that is killed while it waits could not restore the old
+// certificates.
 const MaxPatience = 11 * time.Minute
 
 const (
-	// defaultPatience is how long a component may take to come back. kubeadm's startup probes allow 4 minutes.
+	// defaultPatience is the default of [Rotation.Patience]. kubeadm's startup probes allow 4 minutes.
 	defaultPatience = 5 * time.Minute
-	// startupMargin is how long a kubelet may take to notice the new manifest and to end the old pod.
+	// startupMargin is the time in which a kubelet should notice the new manifest and end the old pod.
 	startupMargin = time.Minute
-	// pollInterval is between two checks, minAnswers is how many checks in a row must succeed.
+	// pollInterval is the time between two checks. minAnswers is the number of checks in a row that must succeed.
 	pollInterval = time.Second
 	minAnswers   = 3
 )
 
-// settle restarts the components and waits until they are back. A component that does not come back gets its old
+// settle restarts the components and waits until they work again. If a component does not work, settle restores its old
 // files.
 func (r *run) settle(ctx context.Context, c *record) error {
 	for _, wave := range waves {
@@ -57,15 +58,16 @@ type waited struct {
 	restart
 	static Static
 	since  time.Time
-	// well is how many checks in a row have succeeded, last the pod of the last one.
+	// well is the number of successful checks in a row. last is the pod of the last check.
 	well int
 	last Pod
-	// why says why the last check failed; seen is the UID of the pod that the kubelet has created since.
+	// why is the reason why the last check failed. seen is the UID of the pod that the kubelet has created since the
+	// restart.
 	why  string
 	seen string
 }
 
-// begin restarts a component; nil if there is nothing to wait for.
+// begin restarts a component. It returns nil if there is nothing to wait for.
 func (r *run) begin(c *record, one restart) (*waited, error) {
 	static, err := r.static(one.Name)
 	if err != nil {
@@ -115,7 +117,7 @@ func (r *run) isNew(file changed) bool {
 	return err == nil && certificates.Fingerprint(live.leaf) == file.Fingerprint
 }
 
-// await checks the components until all have come back, or their time is over.
+// await checks the components until each works again or its time limit is over.
 func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 	next := time.NewTicker(pollInterval)
 	defer next.Stop()
@@ -130,7 +132,7 @@ func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 	return nil
 }
 
-// settled checks a component, and reports whether the wait for it is over.
+// settled checks a component, and reports whether settle need not wait for it any more.
 func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
 	r.look(ctx, w)
 	switch {
@@ -145,8 +147,8 @@ func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
 	return true
 }
 
-// patience returns how long a component may take to come back: longer than the kubelet lets it start, up to
-// [MaxPatience], unless an administrator has set it.
+// patience returns the time limit for a component to work again. It is longer than the time limit of the startup probe,
+// but at most [MaxPatience], unless an administrator has set it.
 func (r *run) patience(w *waited) time.Duration {
 	if r.ByHand && r.Patience > 0 {
 		return r.Patience
@@ -167,14 +169,14 @@ func (r *run) look(ctx context.Context, w *waited) {
 	case why != "":
 		w.well, w.why = 0, why
 	case pod != w.last:
-		w.well = 1 // it restarted, and may do so again
+		w.well = 1 // the container has restarted, so count again
 	default:
 		w.well++
 	}
 	w.last = pod
 }
 
-// newPod returns the pod that the kubelet has created since.
+// newPod returns the pod that the kubelet has created since the restart, or the reason why there is none.
 func (r *run) newPod(w *waited) (Pod, string) {
 	pods, err := r.Kubelet.Pods(w.static)
 	if err != nil {
@@ -188,8 +190,8 @@ func (r *run) newPod(w *waited) (Pod, string) {
 	return Pod{}, "the kubelet has not restarted it; check whether the kubelet runs, and whether the image in the manifest can be pulled"
 }
 
-// giveUp restores the old files of a component, and reports why it did not come back. Expired files are not
-// restored: the next rotation checks again whether the component is back.
+// giveUp restores the old files of a component and reports why the component does not work. It does not restore expired
+// files: then the next rotation checks again whether the component works.
 func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 	r.result.Down = append(r.result.Down, w.Name)
 	why := fmt.Sprintf("%s has not come back with its new certificates within %s: %s", w.Name, r.patience(w), w.why)
@@ -240,8 +242,8 @@ func (r *run) restoreAll(c *record, w *waited) error {
 	return nil
 }
 
-// unmark undoes the annotation. As long as the kubelet has not created another pod, the old manifest is restored,
-// which restarts nothing. Otherwise another annotation makes the kubelet create one more pod.
+// unmark undoes the annotation. If the kubelet has not created another pod yet, unmark restores the old manifest, so that
+// nothing restarts. Otherwise it sets another annotation, so that the kubelet creates another pod.
 func (r *run) unmark(c *record, w *waited) error {
 	file, manifest, err := r.manifest(w.Name)
 	if err != nil || manifest.Annotations[Annotation] != c.ID {
@@ -254,14 +256,14 @@ func (r *run) unmark(c *record, w *waited) error {
 	if err != nil {
 		return err
 	}
-	// Another program may have changed it since.
+	// Another program may have changed the manifest in the meantime.
 	if own, err := old.Annotated(Annotation, c.ID); err != nil || !bytes.Equal(own, file.Content) {
 		return r.mark(w.Name, c.ID+restored)
 	}
 	return r.withFileLocks(func() error { return r.replace(manifestOf(w.Name), old.Content) })
 }
 
-// afterwards returns nil once a component answers with its old files, or else why it does not.
+// afterwards waits until a component answers with its old files. It returns an error if the component does not.
 func (r *run) afterwards(ctx context.Context, w *waited) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience(w)/3)
 	defer cancel()
@@ -286,8 +288,8 @@ func (r *run) afterwards(ctx context.Context, w *waited) error {
 	}
 }
 
-// resume continues an interrupted rotation. It returns the record if nothing was restarted yet, so that pass
-// continues.
+// resume continues an interrupted rotation. If no component was restarted yet, it returns the record, and pass continues
+// the rotation.
 func (r *run) resume(ctx context.Context) (*record, error) {
 	c, err := r.open()
 	if err != nil || c == nil {
@@ -319,7 +321,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	return c, nil
 }
 
-// mend restores the old pair if only one file of the new one is in place.
+// mend restores the old pair of each item of which only one file was replaced.
 func (r *run) mend(c *record) error {
 	return r.withFileLocks(func() error {
 		for _, file := range c.Files {

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// attempt is a renewal of several Secrets that has begun: their content before, and the new content. It is only in
-// memory, and only until it is done, since it contains keys.
+// attempt is a renewal of several Secrets in progress: their old and their new content. It contains keys, so it is only
+// in memory, and only until the renewal is done.
 type attempt struct{ before, made []map[string]string }
 
-// attempts has the renewals that have begun, by name.
+// attempts has the renewals in progress, by name.
 type attempts struct {
 	mu sync.Mutex
 	of map[string]*attempt
 }
 
-// content returns what a renewal changes of a Secret.
+// content returns the part of a Secret that a renewal changes.
 func (h held) content() map[string]string {
 	content := map[string]string{}
 	for _, key := range []string{h.of.certificate, h.of.key, h.of.ca} {
@@ -39,9 +39,9 @@ func (begun *attempts) keep(name string, a *attempt) {
 	begun.of[name] = a
 }
 
-// resume sets the content of an earlier attempt, and reports whether it did. It does so only if that attempt wrote
-// the first Secret, and nobody has changed the others since. With another CA at each attempt, clients that read only
-// the first Secret would have to trust one CA after the other.
+// resume sets the new content of an earlier attempt, and reports whether it has done so. It needs an attempt that has
+// written the first Secret, and other Secrets that are unchanged since. Without resume, each attempt would create another
+// CA, and clients that read only the first Secret would have to trust one CA after the other.
 func (begun *attempts) resume(name string, all []held) bool {
 	begun.mu.Lock()
 	defer begun.mu.Unlock()

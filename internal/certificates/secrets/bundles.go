@@ -24,7 +24,7 @@ func (h held) write(key crypto.Signer, chain ...*x509.Certificate) error {
 	return nil
 }
 
-// registry has a certificate that the cluster's CA signed.
+// registry is the registry's certificate. The cluster's CA signs it.
 type registry struct{ options Options }
 
 func (r registry) secrets() []secretOf {
@@ -41,9 +41,9 @@ func (r registry) ready(_ context.Context, held []held, now time.Time) error {
 	return err
 }
 
-// authority returns the cluster's CA, if that or another one in ca.crt has signed the certificate, and only for
-// servers. While the CA is being replaced, clients trust both. Otherwise the CA would sign a subject and names that
-// any client with access to the Secret may have written.
+// authority returns the cluster's CA. It returns an error unless the CA, or another CA in ca.crt, has signed the
+// certificate, and only for servers. Clients trust all CAs in ca.crt while the CA is being replaced. Without this check,
+// EKCO would sign a subject and names that any client with access to the Secret may have written.
 func (r registry) authority(held []held, now time.Time) (certificates.Authority, error) {
 	ca, err := r.options.Authority(now)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r registry) servers() servers {
 	}
 }
 
-// kurlProxy has a certificate with a CA of its own, unless a customer has replaced it.
+// kurlProxy is the proxy's certificate. It has its own CA, unless a customer has replaced the certificate.
 type kurlProxy struct{ options Options }
 
 func (p kurlProxy) secrets() []secretOf {
@@ -113,7 +113,8 @@ func (p kurlProxy) servers() servers {
 	}
 }
 
-// contour and Envoy trust each other by certificates of one CA, whose key is discarded.
+// contour is the certificates of Contour and Envoy. Each trusts the other, because the same CA has signed both. The CA's
+// key is discarded.
 type contour struct{ options Options }
 
 func (c contour) secrets() []secretOf {
@@ -129,7 +130,7 @@ func (contour) original([]held) (*journal.CertificateOriginal, error) { return n
 
 func (contour) ready(context.Context, []held, time.Time) error { return nil }
 
-// consistent says which certificate the other side does not accept, or "".
+// consistent returns a text about a certificate that the other side does not accept, or "".
 func (contour) consistent(held []held) string {
 	for i, h := range held {
 		other := held[1-i]
@@ -158,7 +159,8 @@ func (contour) renew(held []held, renewal certificates.Renewal) error {
 	return nil
 }
 
-// Contour reads its certificate again. Envoy is restarted; only Contour sees its certificate.
+// Contour loads a new certificate automatically, but Envoy only at a restart. EKCO checks only the served certificate of
+// Contour, because Envoy is a client.
 func (c contour) servers() servers {
 	namespace := c.options.Contour.Namespace
 	return servers{

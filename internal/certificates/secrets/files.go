@@ -14,12 +14,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Files returns the certificates in the directory of the cluster's certificates that EKCO does not renew: the CAs.
-// All primaries have the same.
+// Files returns the paths of the CAs, relative to the directory of the cluster's certificates. EKCO does not renew CAs. All
+// primaries have the same CAs.
 func Files() []string { return []string{"ca.crt", "etcd/ca.crt", "front-proxy-ca.crt"} }
 
-// ReadCA returns the facts of a CA in a file. It returns kube.ErrNotFound when there is no such
-// file.
+// ReadCA returns the facts of a CA in a file. It returns kube.ErrNotFound if the file does not exist.
 func ReadCA(_ context.Context, dir, path string, now time.Time) (journal.CertificateFacts, error) {
 	facts := journal.CertificateFacts{Version: journal.CertificateFactsVersion, Unrenewed: "EKCO does not renew CAs"}
 	bundle, err := readBundle(filepath.Join(dir, filepath.FromSlash(path)))

@@ -13,13 +13,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Client is the pair with which API servers authenticate to kubelets, in files of a primary, and the CAs.
+// Client is the client certificate and key of API servers for kubelets, from files of a primary, with the CAs.
 type Client struct {
 	Certificate, Key certificates.File
 	CAs              []*x509.Certificate
 }
 
-// ReadClient reads it from the directory of the cluster's certificates, with kubeadm's file names.
+// ReadClient reads the client certificate from the directory of the cluster's certificates, with kubeadm's file names.
 func ReadClient(dir string) (Client, error) {
 	var client Client
 	var err error
@@ -42,8 +42,8 @@ func (c Client) pair() (leaf *x509.Certificate, pair tls.Certificate, err error)
 	return chain[0], tlsPair(chain, key), nil
 }
 
-// kubeletClient has a copy of that pair, with which KOTS authenticates to kubelets. It is copied from the primary on
-// which EKCO runs, once that has a better one and a kubelet accepts it.
+// kubeletClient is a Secret with a copy of that pair, with which KOTS authenticates to kubelets. EKCO copies it from
+// the primary on which it runs, once the primary has a better one and a kubelet accepts it.
 type kubeletClient struct{ options Options }
 
 func (k kubeletClient) secrets() []secretOf {
@@ -87,7 +87,7 @@ func (k kubeletClient) ready(ctx context.Context, _ []held, _ time.Time) error {
 	return nil
 }
 
-// renew copies the files. They are read once, so that the certificate is that of the key.
+// renew copies the files. It reads each only once, so that certificate and key belong together.
 func (k kubeletClient) renew(held []held, _ certificates.Renewal) error {
 	client, err := k.options.Client()
 	if err != nil {

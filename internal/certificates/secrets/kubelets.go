@@ -21,7 +21,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kubelets are those of the cluster's nodes.
+// Kubelets sends requests to the kubelets of the cluster's nodes.
 type Kubelets struct {
 	Objects kube.Objects
 	// Port is the kubelets' port; zero means 10250.
@@ -29,17 +29,17 @@ type Kubelets struct {
 }
 
 const (
-	// kubeletPort is where a kubelet serves clients that authenticate.
+	// kubeletPort is the kubelet's port for clients that authenticate.
 	kubeletPort = 10250
-	// maxKubelets is how many are asked if none answers.
+	// maxKubelets is the maximum number of kubelets that are asked until one answers.
 	maxKubelets = 5
 )
 
-// errNoKubelet says that no kubelet could be asked.
+// errNoKubelet means that no node is ready, so that no kubelet was asked.
 var errNoKubelet = errors.New("no node is ready, so no kubelet can check the certificate")
 
-// Accept returns an error unless a kubelet accepts a client with that pair. It asks nodes that are ready, primaries
-// first, until one answers. It does not check what the client may do there.
+// Accept returns an error unless a kubelet accepts a client with the pair. It asks the kubelets of ready nodes, primaries
+// first, until one answers. It does not check the client's permissions.
 func (k Kubelets) Accept(ctx context.Context, pair tls.Certificate) error {
 	nodes, err := kube.List[corev1.Node](ctx, k.Objects, kube.Ref{Version: "v1", Resource: "nodes"}, "", "")
 	if err != nil {
@@ -57,7 +57,7 @@ func (k Kubelets) Accept(ctx context.Context, pair tls.Certificate) error {
 	return why
 }
 
-// readyAddresses returns the addresses of nodes that are ready, those of primaries first.
+// readyAddresses returns the addresses of ready nodes, primaries first.
 func readyAddresses(nodes []corev1.Node) (addresses []string) {
 	var others []string
 	for i := range nodes {
@@ -86,7 +86,7 @@ const (
 	maxAnswer = 4 << 10
 )
 
-// accepts asks one kubelet. Its answer shows whether it accepts the certificate.
+// accepts asks one kubelet. The error shows that the kubelet refused the pair or did not answer.
 func accepts(ctx context.Context, address string, pair tls.Certificate) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()

@@ -9,14 +9,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// secret is a Secret as it was read: fields that EKCO does not know stay as they are.
+// secret is a Secret as decoded JSON, so that fields that EKCO does not know do not get lost.
 type secret struct {
 	ref    kube.Ref
 	object map[string]any
 	data   map[string]any
 }
 
-// decode reads a Secret. Its errors quote nothing of the content.
+// decode decodes a Secret. Its errors quote no part of the content.
 func decode(ref kube.Ref, raw json.RawMessage) (secret, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -32,7 +32,7 @@ func decode(ref kube.Ref, raw json.RawMessage) (secret, error) {
 
 func called(ref kube.Ref) string { return "Secret " + ref.Namespace + "/" + ref.Name }
 
-// file returns the content of a key; empty if there is no such key.
+// file returns the content of a key of the Secret. It is empty if the key does not exist.
 func (s secret) file(key string) certificates.File {
 	text, _ := s.data[key].(string)
 	content, err := base64.StdEncoding.DecodeString(text)

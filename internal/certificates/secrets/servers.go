@@ -18,7 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// How servers are restarted that do not read a new certificate themselves.
+// The ways to restart servers that do not read a new certificate automatically.
 const (
 	restartNothing = iota
 	restartPods
@@ -28,18 +28,18 @@ const (
 // servers are the pods that serve a certificate.
 type servers struct {
 	what string
-	// pods are those with the label in that namespace. They serve at the port.
+	// The servers are the pods in the namespace of pods with the label. They serve at the port.
 	pods         kube.Ref
 	label, value string
 	port         int
-	// restart says how they are restarted; daemons is the DaemonSet for restartDaemonSet.
+	// restart is the way to restart the servers. For restartDaemonSet, daemons is the DaemonSet.
 	restart int
 	daemons kube.Ref
-	// daemon is the label "app" of its pods.
+	// daemon is the value of label "app" of the DaemonSet's pods.
 	daemon string
-	// served is the index of the Secret with the certificate that they serve.
+	// served is the index of the Secret with the certificate that the servers serve.
 	served int
-	// accepts is set if no server has the certificate, but clients: it returns an error unless a kubelet accepts it.
+	// accepts is set for a client certificate. It returns an error unless a kubelet accepts the certificate.
 	accepts func(ctx context.Context, pair tls.Certificate) error
 }
 
@@ -49,14 +49,14 @@ func (s *Store) Restarts(of journal.Subject) bool {
 	return known && b.servers().restart != restartNothing
 }
 
-// LoadsFirst reports whether some servers read the certificate again themselves, and must have done so before others
-// are restarted, which trust only the new one.
+// LoadsFirst reports whether some servers read a new certificate automatically. They must have done so before EKCO
+// restarts the other servers, because those trust only the new certificate.
 func (s *Store) LoadsFirst(of journal.Subject) bool {
 	b, known := s.bundles[of.Name]
 	return known && b.servers().restart == restartDaemonSet
 }
 
-// Pods lists the pods that may have the certificate, if they must be restarted.
+// Pods lists the pods that must be restarted for a new certificate.
 func (s *Store) Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error) {
 	servers := s.bundles[of.Name].servers()
 	if servers.restart != restartPods {
@@ -73,7 +73,7 @@ func (s *Store) Pods(ctx context.Context, of journal.Subject) ([]journal.Certifi
 	return pods, nil
 }
 
-// serving lists the pods that are not terminating and have not ended, by name.
+// serving lists the pods that are not terminating and have not ended, sorted by name.
 func (s *Store) serving(ctx context.Context, of servers) ([]corev1.Pod, error) {
 	pods, err := kube.List[corev1.Pod](ctx, s.objects, of.pods, of.label, of.value)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Store) serving(ctx context.Context, of servers) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// Restarted says what was not restarted yet, or "": one of the pods with these UIDs that does not serve the
-// certificate, or a DaemonSet that was not restarted since.
+// Restarted returns a text about a restart that is not complete, or "": one of the pods does not serve the certificate, or
+// the DaemonSet was not restarted after since.
 func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -107,7 +107,7 @@ func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journa
 	return "", nil
 }
 
-// Restart restarts what was not restarted yet.
+// Restart restarts the pods or the DaemonSet that [Store.Restarted] reports as not restarted.
 func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -129,7 +129,7 @@ func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.
 	return nil
 }
 
-// outdated returns those of the pods that still exist and do not serve the certificate.
+// outdated returns the pods that still exist and do not serve the certificate.
 func (s *Store) outdated(ctx context.Context, of journal.Subject, servers servers, pods []journal.CertificatePod) (left []journal.CertificatePod, err error) {
 	wanted, err := s.wantedFingerprint(ctx, of, servers)
 	if err != nil {
@@ -161,10 +161,10 @@ func (s *Store) wantedFingerprint(ctx context.Context, of journal.Subject, serve
 	return certificates.Fingerprint(chain[0]), nil
 }
 
-// handshakeTimeout bounds a handshake with one pod.
+// handshakeTimeout limits the time of a handshake with one pod.
 const handshakeTimeout = 3 * time.Second
 
-// serves says why a pod does not serve the certificate of that fingerprint, or "".
+// serves returns the reason why a pod does not serve the certificate with the fingerprint, or "".
 func (s *Store) serves(ctx context.Context, servers servers, p corev1.Pod, wanted string) string {
 	if p.Status.PodIP == "" {
 		return "it has no address yet"
@@ -181,8 +181,8 @@ func (s *Store) serves(ctx context.Context, servers servers, p corev1.Pod, wante
 	return ""
 }
 
-// Unserved says why the certificate in the Secret is not in use everywhere, or "": like [Store.Unloaded], and also
-// for a DaemonSet that is restarted for it.
+// Unserved returns the reason why the certificate in the Secret is not in use everywhere, or "". It checks the same as
+// [Store.Unloaded], and also a DaemonSet that must be restarted for the certificate.
 func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
 	lacks, err = s.Unloaded(ctx, of, least)
 	servers := s.bundles[of.Name].servers()
@@ -196,9 +196,9 @@ func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (la
 	return lacks + unrolled, err
 }
 
-// Unloaded says why the servers do not serve the certificate in the Secret, or "". least is the minimum number of
-// servers: none, or one. Once a ready pod serves it, pods that are not ready do not count, as on a lost node: they
-// will read the new one when they start.
+// Unloaded returns the reason why the servers do not serve the certificate in the Secret, or "". least is the minimum number
+// of servers: 0 or 1. If a ready pod serves the certificate, Unloaded ignores pods that are not ready, for example on a
+// lost node: they will read the new certificate when they start.
 func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	if servers.accepts != nil {
@@ -233,7 +233,7 @@ func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (la
 	return strings.Join(why, "; "), nil
 }
 
-// unaccepted says why a kubelet does not accept the pair in the Secret, or "".
+// unaccepted returns the reason why a kubelet does not accept the pair in the Secret, or "".
 func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers servers) (lacks string, err error) {
 	_, all, err := s.read(ctx, of)
 	if err != nil {
@@ -249,11 +249,11 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 	return lacks, nil
 }
 
-// restartedAnnotation is the one that "kubectl rollout restart" sets.
+// restartedAnnotation is the annotation that "kubectl rollout restart" sets.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// restartedAt returns when the DaemonSet was restarted; zero if that is unknown. A time in the future does not
-// count: it would seem later than every restart until then.
+// restartedAt returns the time of the DaemonSet's last restart, or zero if it is unknown. It ignores a time in the future,
+// which would seem later than each restart until that time.
 func restartedAt(d *appsv1.DaemonSet) time.Time {
 	at, err := time.Parse(time.RFC3339, d.Spec.Template.Annotations[restartedAnnotation])
 	if err != nil || time.Until(at) > MostSkew {
@@ -262,7 +262,8 @@ func restartedAt(d *appsv1.DaemonSet) time.Time {
 	return at
 }
 
-// restartDaemons makes the DaemonSet replace its pods by its own strategy. EKCO may only patch it.
+// restartDaemons makes the DaemonSet replace its pods according to its update strategy. EKCO only has the permission to
+// patch it.
 func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Time) error {
 	read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, ref)
 	if err != nil || !found || !restartedAt(&read).Before(since.Truncate(time.Second)) {
@@ -281,8 +282,8 @@ func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Tim
 	return err
 }
 
-// unrolled says what is missing until the DaemonSet is restarted everywhere, or "". Once there is a new pod that is
-// available, it does not wait for pods on nodes that are not ready.
+// unrolled returns the reason why the DaemonSet is not restarted on all nodes, or "". If a new pod is available, it ignores
+// pods on nodes that are not ready.
 func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	ref := of.daemons
 	read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, ref)
@@ -312,7 +313,7 @@ func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	seen := map[string]bool{"": true} // not on a node yet
+	seen := map[string]bool{"": true} // ignore pods without a node
 	for _, read := range pods {
 		if node := read.Spec.NodeName; !seen[node] {
 			seen[node] = true
@@ -330,5 +331,5 @@ func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
 
 func (s *Store) nodeReady(ctx context.Context, name string) (bool, error) {
 	node, found, err := kube.Find[corev1.Node](ctx, s.objects, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
-	return !found || nodeReady(&node), err // the DaemonSet does not count a missing one
+	return !found || nodeReady(&node), err // the DaemonSet does not count a node that does not exist
 }

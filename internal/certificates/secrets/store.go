@@ -17,24 +17,22 @@ import (
 
 // Options of [New].
 type Options struct {
-	// Registry, KurlProxy, Contour, Envoy and KubeletClient are the names of the Secrets, as in "kurl/registry-pki".
-	// One without a namespace is not configured.
+	// Registry, KurlProxy, Contour, Envoy and KubeletClient are the names of the Secrets, such as "kurl/registry-pki". A
+	// Secret without a namespace is not configured.
 	Registry, KurlProxy, Contour, Envoy, KubeletClient kube.Ref
 	// Authority reads the cluster's CA.
 	Authority func(at time.Time) (certificates.Authority, error)
 	// Client reads the pair with which API servers authenticate to kubelets.
 	Client func() (Client, error)
-	// Accepts returns an error unless a kubelet accepts a client with that pair; default is
-	// that of [Kubelets].
+	// Accepts returns an error unless a kubelet accepts a client with the pair. The default is [Kubelets.Accept].
 	Accepts func(ctx context.Context, pair tls.Certificate) error
-	// Off says why EKCO renews no certificate; empty if it does.
+	// Off is the reason why EKCO renews no certificates, or empty if it renews them.
 	Off string
-	// Leaf returns the certificate that is served at an address; default is
-	// [certificates.Served].
+	// Leaf returns the certificate that is served at an address. The default is [certificates.Served].
 	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
-	// NewKey creates keys; default is [certificates.NewKey].
+	// NewKey creates keys. The default is [certificates.NewKey].
 	NewKey func(certificates.KeyKind) (crypto.Signer, error)
-	// ServerTime returns the API server's time, if it is known; nil if it never is.
+	// ServerTime returns the API server's time if it is known. nil means that it is never known.
 	ServerTime func() (now time.Time, known bool)
 }
 
@@ -43,11 +41,11 @@ type Store struct {
 	objects kube.Objects
 	options Options
 	bundles map[string]bundle
-	// attempts has the renewals of which not all Secrets were written.
+	// attempts has the renewals for which not all Secrets are written yet.
 	attempts *attempts
 }
 
-// New returns a store. It sends nothing.
+// New returns a store. It sends no request.
 func New(objects kube.Objects, options Options) *Store {
 	if options.Leaf == nil {
 		options.Leaf = certificates.Served
@@ -73,7 +71,7 @@ func Subjects() []journal.Subject {
 	}
 }
 
-// Refs returns the Secrets of a certificate that are configured.
+// Refs returns the configured Secrets of a certificate.
 func (s *Store) Refs(of journal.Subject) (refs []kube.Ref) {
 	for _, secret := range s.bundles[of.Name].secrets() {
 		if secret.ref.Namespace != "" {
@@ -89,9 +87,9 @@ type bundle interface {
 	secrets() []secretOf
 	// foreign reports whether the certificates are a customer's own.
 	foreign(held []held) bool
-	// consistent says which certificates do not belong together, or "".
+	// consistent returns a text about certificates that do not belong together, or "".
 	consistent(held []held) string
-	// original returns what the certificate is a copy of, nil for none.
+	// original returns the original of the certificate if the certificate is a copy, otherwise nil.
 	original(held []held) (*journal.CertificateOriginal, error)
 	// ready returns an error if the certificates cannot be renewed.
 	ready(ctx context.Context, held []held, now time.Time) error
@@ -101,10 +99,11 @@ type bundle interface {
 	servers() servers
 }
 
-// secretOf is a Secret and the keys in it.
+// secretOf names a Secret and the keys in it.
 type secretOf struct {
 	ref kube.Ref
-	// certificate and key are those of the pair, ca is that of the CA; "" for none.
+	// certificate, key and ca are the names of the Secret's keys with the certificate, its private key and the CA. A name
+	// is "" if the Secret does not have that key.
 	certificate, key, ca string
 	// most is the maximum number of certificates in a chain.
 	most int
@@ -114,7 +113,7 @@ type secretOf struct {
 type held struct {
 	of     secretOf
 	secret secret
-	// chain is what could be read of it, even if the facts say that something is wrong.
+	// chain has the certificates that could be read, even if the facts report a problem.
 	chain []*x509.Certificate
 	ca    *x509.Certificate
 }
@@ -154,11 +153,12 @@ func (s *Store) read(ctx context.Context, of journal.Subject) (journal.Certifica
 	return s.facts(b, all), all, nil
 }
 
-// MostSkew is the maximum difference of EKCO's clock and the API server's at which certificates are checked. Their
-// validity begins five minutes in the past.
+// MostSkew is the maximum difference between the clocks of EKCO and the API server for checking certificates. The validity
+// of new certificates begins this time before their creation.
 const MostSkew = certificates.Back
 
-// Clock returns an error if EKCO's clock and the API server's are too far apart to tell what is due.
+// Clock returns an error if the clocks of EKCO and the API server differ by more than [MostSkew]: then EKCO does not know
+// which certificates are due.
 func (s *Store) Clock() error {
 	if s.options.ServerTime == nil {
 		return nil
@@ -188,8 +188,8 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	if len(facts.Certificates) == 0 {
 		facts.Within = ""
 	}
-	// Only the first certificate shows that it is a customer's own. Errors in the rest do not matter, since EKCO
-	// does not write it.
+	// A customer's certificate is recognized by the first certificate of its chain. Errors in the rest do not matter,
+	// because EKCO does not change it.
 	if b.foreign(all) {
 		facts.Foreign, facts.Unrenewed, facts.Unreadable = true, errForeign.Error(), ""
 		return facts
@@ -208,7 +208,7 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	return facts
 }
 
-// unfit says what is wrong with certificates that can be read, or "".
+// unfit returns a text about a problem of readable certificates, or "".
 func unfit(all []held, now time.Time) string {
 	for _, h := range all {
 		if err := h.pair(); err != nil {
@@ -221,7 +221,7 @@ func unfit(all []held, now time.Time) string {
 	return ""
 }
 
-// early says which of the certificates is not valid yet, or "".
+// early returns a text about a certificate that is not valid yet, or "".
 func (h *held) early(now time.Time) string {
 	of := func(key string, certificate *x509.Certificate) string {
 		if !now.Add(MostSkew).Before(certificate.NotBefore) {
@@ -241,11 +241,11 @@ func (h *held) early(now time.Time) string {
 	return ""
 }
 
-// maxReported is how many certificates of an unexpected chain are reported.
+// maxReported is the maximum number of reported certificates of an unexpected chain.
 const maxReported = 10
 
-// certificates adds the public facts of the certificates. If a chain cannot be read as it should be, it adds the
-// certificates that can be read, so that their expiry is known.
+// certificates adds the public facts of the certificates. If a chain has an error, it adds the readable certificates, so that
+// their expiry is known.
 func (h *held) certificates(facts *journal.CertificateFacts) (err error) {
 	file := h.secret.file(h.of.certificate)
 	if h.chain, err = file.Chain(); err == nil && len(h.chain) > h.of.most {

@@ -17,10 +17,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// after is what the node of a pod does once that is made or removed.
+// after simulates the node's reaction to a created or deleted pod.
 func (c *Cluster) after(effect string) {
 	verb, name, _ := strings.Cut(effect, " pods "+Namespace+"/")
-	defer c.tell(name)
+	defer c.notifyWatches(name)
 	switch verb {
 	case "create":
 		if pod, is := c.pod(name); is && pod.Status.Phase == "" {
@@ -35,8 +35,8 @@ func (c *Cluster) after(effect string) {
 	}
 }
 
-// confirmed waits until a pod is confirmed, for half the time that it has, and returns why it is not. The kubelet ends
-// the program when its pod is removed.
+// confirmed waits until the pod is confirmed, for at most half the pod's time limit. It returns an error if the pod is
+// not confirmed. Like a kubelet, it ends the program when its pod is removed.
 func (c *Cluster) confirmed(pod corev1.Pod, answers func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second/2)
 	defer cancel()
@@ -57,7 +57,7 @@ func (c *Cluster) confirmed(pod corev1.Pod, answers func() bool) error {
 	return nil
 }
 
-// remove ends a program that waits to be confirmed.
+// remove ends a program that waits for the confirmation.
 func (c *Cluster) remove(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Cluster) pod(name string) (pod corev1.Pod, is bool) {
 	return pod, true
 }
 
-// accept begins what becomes of a pod.
+// accept simulates a new pod on its node.
 func (c *Cluster) accept(pod corev1.Pod) {
 	name := pod.Name
 	c.mu.Lock()
@@ -103,12 +103,12 @@ func (c *Cluster) accept(pod corev1.Pod) {
 	}
 	c.status(pod, "Pending", nil)
 	time.AfterFunc(program.Start, func() { c.start(pod, program) })
-	// A kubelet counts from here, and not from when the program runs.
+	// A kubelet measures the deadline from the start of the pod, not of the program.
 	time.AfterFunc(time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second, func() { c.fails(pod, "DeadlineExceeded") })
 }
 
-// count counts the pods that have not ended, as everybody can see: that what has ended is not
-// among those under way any more comes a moment later.
+// count counts the unfinished pods in the API. It checks each pod, because the entry in under is removed only after the
+// pod has ended.
 func (c *Cluster) count() {
 	c.mu.Lock()
 	names := slices.Collect(maps.Keys(c.under))
@@ -150,15 +150,15 @@ func (c *Cluster) end(pod corev1.Pod, program Program) {
 		c.fails(pod, "")
 		return
 	}
-	if len(pod.Spec.InitContainers) == 0 && !program.Silent && c.goesOn(pod) {
+	if len(pod.Spec.InitContainers) == 0 && !program.Silent && c.isUnfinished(pod) {
 		c.says(pod, c.outcome(pod, program))
 	}
 	c.succeeds(pod)
 }
 
-// succeeds reports that the program of a pod has ended well, once its node is reachable.
+// succeeds reports the program's success when its node is reachable.
 func (c *Cluster) succeeds(pod corev1.Pod) {
-	if c.waits(pod) {
+	if c.isCutOff(pod) {
 		time.AfterFunc(time.Second, func() { c.succeeds(pod) })
 	} else if c.status(pod, "Succeeded", nil) {
 		c.ended(pod.Name)
@@ -173,7 +173,7 @@ func (c *Cluster) fails(pod corev1.Pod, reason string) {
 	}
 }
 
-// Kill ends the pod of a node as an eviction does.
+// Kill ends the pods of a node like an eviction.
 func (c *Cluster) Kill(node string) {
 	for _, pod := range c.on(node) {
 		c.fails(pod, "Evicted")
@@ -195,7 +195,7 @@ func (c *Cluster) on(node string) (pods []corev1.Pod) {
 	return pods
 }
 
-// unready is what the node controller does to the pods of a node that is lost.
+// unready simulates the node controller: it marks the pods of a lost node as not ready.
 func (c *Cluster) unready(node string) {
 	for _, pod := range c.on(node) {
 		c.edit(pod, func(status map[string]any) { status["conditions"] = []any{condition("False")} })
@@ -215,7 +215,7 @@ func waiting(reason, message string) func(map[string]any) {
 	}
 }
 
-// outcome is what the program says at its end.
+// outcome returns the program's last output.
 func (c *Cluster) outcome(pod corev1.Pod, p Program) string {
 	var result any = map[string]string{"node": pod.Spec.NodeName}
 	var err error
@@ -235,7 +235,7 @@ func (c *Cluster) outcome(pod corev1.Pod, p Program) string {
 	return line(func(out io.Writer) error { return hosttask.Say(out, result, err) })
 }
 
-// line returns what say writes, without the line break.
+// line returns the output of say, without the line break.
 func line(say func(io.Writer) error) string {
 	var line strings.Builder
 	if err := say(&line); err != nil {
@@ -244,8 +244,8 @@ func line(say func(io.Writer) error) string {
 	return strings.TrimRight(line.String(), "\n")
 }
 
-// waits reports whether the pod is there, but not its node.
-func (c *Cluster) waits(pod corev1.Pod) bool {
+// isCutOff reports whether the pod exists and its node is not reachable.
+func (c *Cluster) isCutOff(pod corev1.Pod) bool {
 	now, is := c.pod(pod.Name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,8 +253,8 @@ func (c *Cluster) waits(pod corev1.Pod) bool {
 	return is && now.UID == pod.UID && n != nil && n.lost
 }
 
-// is reports whether the pod is there, and its node reachable.
-func (c *Cluster) is(pod corev1.Pod) bool {
+// isReachable reports whether the pod exists and its node is reachable.
+func (c *Cluster) isReachable(pod corev1.Pod) bool {
 	now, is := c.pod(pod.Name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,15 +262,15 @@ func (c *Cluster) is(pod corev1.Pod) bool {
 	return is && now.UID == pod.UID && n != nil && !n.lost
 }
 
-// goesOn reports whether the pod is there and has not ended.
-func (c *Cluster) goesOn(pod corev1.Pod) bool {
+// isUnfinished reports whether the pod exists and has not ended.
+func (c *Cluster) isUnfinished(pod corev1.Pod) bool {
 	now, _ := c.pod(pod.Name)
-	return c.is(pod) && now.Status.Phase != "Succeeded" && now.Status.Phase != "Failed"
+	return c.isReachable(pod) && now.Status.Phase != "Succeeded" && now.Status.Phase != "Failed"
 }
 
-// status sets the status of a pod that has not ended, if its node still has it and is reachable.
+// status sets the status of a pod if the pod exists, has not ended and its node is reachable.
 func (c *Cluster) status(pod corev1.Pod, phase string, more func(status map[string]any)) bool {
-	if !c.goesOn(pod) {
+	if !c.isUnfinished(pod) {
 		return false
 	}
 	c.edit(pod, func(status map[string]any) {
@@ -292,7 +292,7 @@ func (c *Cluster) edit(pod corev1.Pod, change func(status map[string]any)) {
 		change(status)
 		object["status"] = status
 	})
-	c.tell(pod.Name)
+	c.notifyWatches(pod.Name)
 }
 
 func (c *Cluster) says(pod corev1.Pod, lines ...string) {
@@ -309,7 +309,7 @@ func (c *Cluster) ended(name string) {
 	delete(c.under, name)
 }
 
-// bad notes from when on a pod cannot succeed any more, unless it was removed meanwhile.
+// bad records the time at which a pod can no longer succeed, unless the pod has been removed.
 func (c *Cluster) bad(name string) {
 	c.mu.Lock()
 	if c.badSince[name].IsZero() {

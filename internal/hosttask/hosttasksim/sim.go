@@ -23,33 +23,32 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Namespace is that of the pods.
+// Namespace is the namespace of the tasks' pods.
 const Namespace = "kurl"
 
-// Program is what becomes of a pod on a node. The zero value starts after a second, runs
-// for three, and says that all is well.
+// Program defines how a task's program behaves on a node. The zero value starts after a second, runs for three seconds
+// and succeeds.
 type Program struct {
-	// Start and Run are how long it takes; zero means a second, and three.
+	// Start is the time until the container has started. Run is the duration of the program. The defaults are 1 s and 3 s.
 	Start, Run time.Duration
-	// Waits is a reason for which the container waits for ever, instead of starting, and
-	// Message what the kubelet says of it.
+	// Waits is the reason why the container never starts. Message is the kubelet's message about it.
 	Waits, Message string
-	// Hangs has it run until its deadline.
+	// Hangs makes the program run until the pod's deadline.
 	Hangs bool
-	// Dies has it end with an exit code, without saying anything.
+	// Dies makes the program exit with an error code and without output.
 	Dies bool
-	// Lines are what it logs, and Failed is why it failed, if it says so.
+	// Lines are the program's log. Failed is the reported failure, or empty for success.
 	Lines  []string
 	Failed string
-	// Silent has it end well and say nothing of it.
+	// Silent makes the program succeed without reporting its outcome.
 	Silent bool
-	// Then returns why a task's second program, of another image, cannot run; nil if it can.
+	// Then returns an error if a task's second program, with this image, cannot run.
 	Then func(image string) error
-	// Trial is what it does after Runs if its task has [hosttask.Task.Trial]: it calls wait to report the result and
-	// wait until it is confirmed, as far as answers reports true; the error says why it is not. The error of Trial
-	// replaces the result.
+	// Trial runs after Runs if the task has [hosttask.Task.Trial]. It must call wait, which reports the result and waits
+	// for the confirmation while answers returns true. wait returns an error if the change is not confirmed. An error of
+	// Trial replaces the result.
 	Trial func(args []string, wait func(answers func() bool) error) error
-	// Runs does what it does, given its arguments; what it returns is what the program says.
+	// Runs is the program itself: it receives the arguments and returns the result to report.
 	Runs func(args []string) (result any, err error)
 }
 
@@ -92,22 +91,21 @@ func New(names ...string) *Cluster {
 	return c
 }
 
-// Add adds a ready node, whose UID is its name after "uid-".
+// Add adds a ready node with the UID "uid-NAME".
 func (c *Cluster) Add(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[name] = &node{Node: kube.Node{Name: name, UID: "uid-" + name}}
 }
 
-// Set says what becomes of pods on a node from now on.
+// Set defines how programs behave on a node from now on.
 func (c *Cluster) Set(name string, program Program) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[name].program = program
 }
 
-// Taint gives a node a taint, or with an empty key takes all off. One that is unreachable
-// runs nothing, as far as anybody can see.
+// Taint adds a taint to a node; an empty key removes all taints. An unreachable node does not report its pods.
 func (c *Cluster) Taint(name, key string) {
 	c.mu.Lock()
 	n := c.nodes[name]
@@ -122,7 +120,7 @@ func (c *Cluster) Taint(name, key string) {
 	}
 }
 
-// Replace puts another node in the place of one.
+// Replace replaces a node by another one with the same name and a new UID.
 func (c *Cluster) Replace(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,21 +134,21 @@ func (c *Cluster) Delete(name string) {
 	delete(c.nodes, name)
 }
 
-// Made returns how many pods were made on a node.
+// Made returns how many pods were created on a node.
 func (c *Cluster) Made(name string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made[name]
 }
 
-// Most returns how many pods had not ended at a time, at most.
+// Most returns the maximum number of unfinished pods at the same time.
 func (c *Cluster) Most() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.most
 }
 
-// BadFor returns for how long at most a pod has been left that could not succeed any more.
+// BadFor returns the longest time for which a pod existed that could no longer succeed.
 func (c *Cluster) BadFor() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +159,7 @@ func (c *Cluster) BadFor() time.Duration {
 	return longest
 }
 
-// Pods returns the names of the pods that are left, each with its phase.
+// Pods returns the node and phase of each existing pod.
 func (c *Cluster) Pods() []string {
 	list, err := kube.List[corev1.Pod](context.Background(), c, podRef(""), "", "")
 	if err != nil {
@@ -191,10 +189,10 @@ func (c *Cluster) Node(ctx context.Context, name string) (kube.Node, error) {
 	return kube.Node{}, fmt.Errorf("get nodes %s: %w", name, kube.ErrNotFound)
 }
 
-// Info is what every Node object says of its machine.
+// Info is the nodeInfo in the status of every Node.
 const Info = `{"kernelVersion":"6.1.0","kubeletVersion":"v1.36.0","containerRuntimeVersion":"containerd://1.6.20"}`
 
-// ReadObject implements [kube.Objects]. Node objects are those of the cluster's nodes.
+// ReadObject implements [kube.Objects]. It also serves the Node objects.
 func (c *Cluster) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
 	if ref.Resource != "nodes" {
 		return c.Objects.ReadObject(ctx, ref)
@@ -211,7 +209,7 @@ func (c *Cluster) ForceDeletePod(ctx context.Context, namespace, name, uid strin
 	return c.DeleteObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: namespace, Name: name}, uid)
 }
 
-// PodLog implements [hosttask.Nodes]. A node that is unreachable does not give it.
+// PodLog implements [hosttask.Nodes]. It fails for an unreachable node.
 func (c *Cluster) PodLog(ctx context.Context, _, name string, last int64) (string, error) {
 	if err := sim.Reach(ctx, &c.APIServer, "get pods/log"); err != nil {
 		return "", err
@@ -229,7 +227,7 @@ func (c *Cluster) PodLog(ctx context.Context, _, name string, last int64) (strin
 	return text, nil
 }
 
-// PodsLabelled implements [hosttask.Nodes]. It can only be watched.
+// PodsLabelled implements [hosttask.Nodes]. The source supports watches only.
 func (c *Cluster) PodsLabelled(_, _, _ string) kube.Source { return source{c} }
 
 type source struct{ cluster *Cluster }
@@ -239,7 +237,7 @@ func (source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Obje
 	return nil, errors.ErrUnsupported
 }
 
-// WatchWithContext notices every change of a pod from now on.
+// WatchWithContext reports every later change of a pod.
 func (s source) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -252,14 +250,14 @@ func (s source) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (wat
 	return opened, nil
 }
 
-// Watched returns how often a watch was asked for.
+// Watched returns the number of requests for a watch.
 func (c *Cluster) Watched() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watched
 }
 
-// EndWatches ends all that are open, as the API server does now and then.
+// EndWatches ends all open watches, as the API server does from time to time.
 func (c *Cluster) EndWatches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,9 +267,8 @@ func (c *Cluster) EndWatches() {
 	clear(c.watches)
 }
 
-// tell tells the watches of a change of a pod. They are told no more once one of them has
-// not listened for long.
-func (c *Cluster) tell(name string) {
+// notifyWatches reports a change of a pod to all watches. A watch whose client has stopped reading is dropped.
+func (c *Cluster) notifyWatches(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range c.watches {

@@ -1,5 +1,5 @@
-// Package loadbalancersim simulates hosts with the files of a load balancer, kubelets that run HAProxy
-// as they say, and HAProxies that read them when they are told to.
+// Package loadbalancersim simulates hosts with the files of a load balancer, kubelets that run HAProxy according to its
+// manifest, and HAProxies that read their configuration at a reload.
 package loadbalancersim
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// How long a kubelet takes to see another manifest, and HAProxy to read its configuration.
+// How long a kubelet takes to notice a new manifest, and HAProxy to read its configuration.
 const (
 	kubeletTakes = 2 * time.Second
 	haproxyTakes = time.Second
@@ -30,33 +30,33 @@ const (
 	leaseTakes = time.Minute
 )
 
-// Fleet is hosts by the names of their nodes. Make it with [New].
+// Fleet has hosts by the names of their nodes. Create it with [New].
 type Fleet struct {
 	dir string
 
 	mu    sync.Mutex
 	hosts map[string]*host
-	// silent are addresses at which no API server answers. owners are the nodes whose API servers answer at
-	// addresses; at any other address one without the name of a node does.
+	// silent are addresses without an API server. owners has the node whose API server answers at an address; at other
+	// addresses, an API server answers whose certificate has no node name.
 	silent []string
 	owners map[string]string
-	// poison is an address that cuts off each node whose HAProxy or kubelet has it; cut is told.
+	// poison is an address that cuts off a node whose HAProxy or kubelet uses it; cut is then called.
 	poison string
 	cut    func(node string, cut bool)
 }
 
 var _ loadbalancer.Running = (*Fleet)(nil)
 
-// Faults are what is wrong with the HAProxy of a node.
+// Faults are the defects of the HAProxy on a node.
 type Faults struct {
-	// Deaf has it reload nothing, Broken reach no API server.
+	// Deaf makes HAProxy ignore reloads; Broken makes it reach no API server.
 	Deaf, Broken bool
-	// Stopped has its container not run; Image, unless it is empty, is what its pod has.
+	// Stopped stops its container. Image, unless it is empty, is the image of its pod.
 	Stopped bool
 	Image   string
 	// NoImage is an image that the node cannot pull.
 	NoImage string
-	// BadImage is an image with which HAProxy does not work.
+	// BadImage is an image whose HAProxy does not work.
 	BadImage string
 	// Refusing makes its API servers refuse anonymous requests.
 	Refusing bool
@@ -66,15 +66,15 @@ type host struct {
 	loadbalancer.Host
 	address string
 	faults  Faults
-	// pod is HAProxy's, nil for none, log what it says, has the configuration that it runs with.
+	// pod is HAProxy's pod, nil for none; log is its log; has is the configuration that it runs with.
 	pod *loadbalancer.Pod
 	log string
 	has string
 	// former is its configuration before the last change.
 	former []byte
-	// told and started count.
+	// told counts reloads, started counts starts.
 	told, started int
-	// server is where the kubelet is led, restarts how often it was restarted.
+	// server is the kubelet's API server, restarts the number of the kubelet's restarts.
 	server   string
 	restarts int
 }
@@ -84,7 +84,7 @@ func New(dir string) *Fleet {
 	return &Fleet{dir: dir, hosts: map[string]*host{}, owners: map[string]string{}}
 }
 
-// of expects mu to be held.
+// of returns the host of a node. The caller holds mu.
 func (f *Fleet) of(node string) *host {
 	if f.hosts[node] == nil {
 		f.hosts[node] = &host{Host: loadbalancer.Host{Etc: filepath.Join(f.dir, node)}}
@@ -99,34 +99,34 @@ func (f *Fleet) Host(node string) loadbalancer.Host {
 	return f.of(node).Host
 }
 
-// Lives says at which address the host of a node is.
+// Lives sets the address of a node's host.
 func (f *Fleet) Lives(node, address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(node).address = address
 }
 
-// Break says what is wrong with the HAProxy of a node from now on.
+// Break sets the defects of the HAProxy on a node.
 func (f *Fleet) Break(node string, faults Faults) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(node).faults = faults
 }
 
-// Poison lets an address cut off each node whose HAProxy runs with it, or whose kubelet is led to it. cut is called when a node is cut off or not any
-// more; it must not call the Fleet.
+// Poison sets an address that cuts off each node whose HAProxy or kubelet uses it. cut is called when a node is cut off
+// or reachable again; it must not call the Fleet.
 func (f *Fleet) Poison(address string, cut func(node string, cut bool)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.poison, f.cut = address, cut
 }
 
-// Program is what EKCO's program does on a node.
+// Program simulates EKCO's program on a node.
 func (f *Fleet) Program(node string) func(args []string) (any, error) {
 	return func(args []string) (any, error) {
 		for _, arg := range args {
 			if server, is := strings.CutPrefix(arg, "--server="); is {
-				return f.lead(node, server)
+				return f.setServer(node, server)
 			}
 		}
 		var primaries []string
@@ -151,19 +151,19 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 		}
 		if keep {
 			on, err := host.Provide(ctx, primaries, image)
-			f.takes(node, on)
+			f.restartIfWritten(node, on)
 			return on, err
 		}
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--trial=") }) {
 			host.Confirm = func(_ context.Context, on journal.LoadBalancerOnNode) error { return f.confirm(node, on.Image) }
 		}
 		on, err := host.Write(ctx, primaries, image)
-		f.takes(node, on)
+		f.restartIfWritten(node, on)
 		return on, err
 	}
 }
 
-// keep remembers the configuration of a node before a change; nil for none.
+// keep saves the configuration of a node before a change; nil for none.
 func (f *Fleet) keep(node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,8 +175,8 @@ func (f *Fleet) keep(node string) {
 	h.former = content
 }
 
-// Trial is what EKCO's program does on a node after it has changed the configuration alone: it restores the former one,
-// and has HAProxy restarted, unless it is confirmed in time while an API server answers through HAProxy.
+// Trial simulates the second half of EKCO's program, after a change of the configuration alone: it restores the former
+// configuration and restarts HAProxy, unless the change is confirmed in time and an API server answers through HAProxy.
 func (f *Fleet) Trial(node string) func(args []string, wait func(answers func() bool) error) error {
 	return func(args []string, wait func(answers func() bool) error) error {
 		has := func(prefix string) bool {
@@ -209,7 +209,7 @@ func (f *Fleet) isBroken(node string) bool {
 	return f.broken(f.of(node))
 }
 
-// broken expects mu to be held.
+// broken reports whether HAProxy reaches no API server. The caller holds mu.
 func (f *Fleet) broken(h *host) bool { return h.faults.Broken || f.poisons(h.has) }
 
 func (f *Fleet) poisons(config string) bool {
@@ -228,8 +228,8 @@ func (f *Fleet) anyServes(addresses []string) error {
 	return errors.New("connection refused")
 }
 
-// takes restarts the HAProxy of a node if its manifest was written, as the kubelet does.
-func (f *Fleet) takes(node string, on journal.LoadBalancerOnNode) {
+// restartIfWritten simulates the kubelet: it restarts HAProxy if its manifest was written.
+func (f *Fleet) restartIfWritten(node string, on journal.LoadBalancerOnNode) {
 	if on.Manifest {
 		time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
 	}
@@ -245,7 +245,7 @@ func (f *Fleet) confirm(node, image string) error {
 	return nil
 }
 
-// Pull returns a function that says why a node cannot get an image; nil if it can.
+// Pull returns a function that returns an error if the node cannot pull an image.
 func (f *Fleet) Pull(node string) func(image string) error {
 	return func(image string) error {
 		f.mu.Lock()
@@ -257,8 +257,9 @@ func (f *Fleet) Pull(node string) func(image string) error {
 	}
 }
 
-// lead leads the kubelet of a node to an address, and restarts it. If that cuts off the node, it leads it back.
-func (f *Fleet) lead(node, server string) (journal.KubeconfigsSet, error) {
+// setServer points the kubelet of a node to an API server address and restarts it. If that cuts off the node, it
+// restores the former address.
+func (f *Fleet) setServer(node, server string) (journal.KubeconfigsSet, error) {
 	from, dead := f.leads(node, server)
 	if dead {
 		<-time.After(leaseTakes)
@@ -280,14 +281,14 @@ func (f *Fleet) leads(node, server string) (from string, dead bool) {
 	return from, f.poison != "" && server == f.poison
 }
 
-// Led returns where the kubelet of a node is led, and how often it was restarted.
+// Led returns the API server address of a node's kubelet, and how often the kubelet was restarted.
 func (f *Fleet) Led(node string) (server string, restarts int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.of(node).server, f.of(node).restarts
 }
 
-// Restart has the kubelet of a node run HAProxy as its manifest says.
+// Restart makes the kubelet of a node run HAProxy according to its manifest.
 func (f *Fleet) Restart(node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -315,18 +316,18 @@ func (f *Fleet) Restart(node string) {
 		Version: manifest.Metadata.Annotations[loadbalancer.FileVersionAnnotation], Started: time.Now().UTC(),
 	}
 	h.log = ""
-	f.reads(h)
+	f.loadConfig(h)
 }
 
-// Remove removes the pod of a node, as the kubelet does when its manifest is gone.
+// Remove removes HAProxy's pod from a node, as the kubelet does without a manifest.
 func (f *Fleet) Remove(node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(node).pod = nil
 }
 
-// reads has HAProxy read its configuration. It expects mu to be held.
-func (f *Fleet) reads(h *host) {
+// loadConfig makes HAProxy read its configuration. The caller holds mu.
+func (f *Fleet) loadConfig(h *host) {
 	content, err := os.ReadFile(h.ConfigPath())
 	if err != nil {
 		panic(err)
@@ -351,7 +352,7 @@ func (f *Fleet) Pods(context.Context) (map[string]loadbalancer.Pod, error) {
 	return pods, nil
 }
 
-// seen is the pod as it is seen.
+// seen returns the pod as the API server reports it.
 func (h *host) seen() loadbalancer.Pod {
 	pod := *h.pod
 	if h.faults.Stopped {
@@ -374,7 +375,7 @@ func (f *Fleet) Pod(_ context.Context, node string) (loadbalancer.Pod, error) {
 	return h.seen(), nil
 }
 
-// at returns the host of a pod. It expects mu to be held.
+// at returns the host of a pod. The caller holds mu.
 func (f *Fleet) at(pod loadbalancer.Pod) *host {
 	return f.of(strings.TrimPrefix(pod.Name, loadbalancer.PodName+"-"))
 }
@@ -396,20 +397,20 @@ func (f *Fleet) Reload(_ context.Context, pod loadbalancer.Pod) error {
 		time.AfterFunc(haproxyTakes, func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.reads(h)
+			f.loadConfig(h)
 		})
 	}
 	return nil
 }
 
-// Silence lets API servers answer at all addresses but these.
+// Silence makes API servers answer at all addresses except these.
 func (f *Fleet) Silence(addresses ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.silent = addresses
 }
 
-// Answers lets the API server of a node answer at an address.
+// Answers makes the API server of a node answer at an address.
 func (f *Fleet) Answers(address, node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -448,18 +449,18 @@ func (f *Fleet) Reach(_ context.Context, address string) (int, error) {
 	return http.StatusOK, nil
 }
 
-// Came is what the load balancer of a node has come to.
+// Came is the final state of a node's load balancer.
 type Came struct {
 	// Image is empty if there is no HAProxy.
 	Image string
-	// Servers is how many there are in the configuration, InStep whether it runs with that.
+	// Servers is the number of servers in the configuration; InStep is set if HAProxy runs with that configuration.
 	Servers int
 	InStep  bool
-	// Started and Told count starts and signals.
+	// Started counts starts, Told counts reloads.
 	Started, Told int
 }
 
-// Came returns what the load balancer of a node has come to.
+// Came returns the state of a node's load balancer.
 func (f *Fleet) Came(node string) Came {
 	f.mu.Lock()
 	defer f.mu.Unlock()

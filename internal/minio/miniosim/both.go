@@ -12,32 +12,32 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
 )
 
-// Both simulates an installation with the data of both MinIOs. Kubernetes replaces the pod of
-// standalone MinIO, and each MinIO answers while it runs. Create it with [InstallBoth].
+// Both simulates an installation with standalone MinIO and the highly available MinIO, and the data of both. It
+// replaces the pod of standalone MinIO like Kubernetes. Each MinIO answers while it runs. Create it with [InstallBoth].
 type Both struct {
 	*MinIO
 	// Source is the store of standalone MinIO, Target that of the highly available MinIO.
 	Source, Target *s3sim.Store
 	// Refused are the names of users and policies that the target does not accept.
 	Refused []string
-	// Releases are the versions of the servers, by side; the default is the same for both.
+	// Releases are the versions of the servers, by side. By default both have the same version.
 	Releases map[string]string
 
 	mu sync.Mutex
-	// pod is the name of the pod of standalone MinIO, empty if there is none; pods counts them.
+	// pod is the name of the pod of standalone MinIO, or empty. pods counts all pods of it so far.
 	pod  string
 	pods int
-	// With stuck set no pod starts, with hangs none ends, and with rerolled each has another
+	// If stuck is set, no pod starts. If hangs is set, no pod ends. If rerolled is set, each new pod has another
 	// controller.
 	stuck, hangs, rerolled bool
-	// id and targetID are the deployment ids of the stores. moved is the store that the next pod of
-	// standalone MinIO finds instead of its own.
+	// id and targetID are the deployment ids of the stores. If moved is set, the next pod of standalone MinIO uses
+	// that store.
 	id, targetID string
 	moved        *s3sim.Store
-	// loading is how long a new pod has no users, loaded when the last pod has them.
+	// loading is the time for which a new pod has no users. loaded is the time at which the last pod has its users.
 	loading time.Duration
 	loaded  time.Time
-	// full is set when the target has no free space, free is the free space that it reports.
+	// full is set when the target has no free space. free is the free space that the target reports.
 	full bool
 	free uint64
 	// denied are the sides that do not accept the credentials.
@@ -45,7 +45,7 @@ type Both struct {
 	iam    map[string]*s3.IAM
 }
 
-// The sides, as faults name them.
+// The names of the sides.
 const (
 	SourceSide = "source"
 	TargetSide = "target"
@@ -56,7 +56,7 @@ var credentials = minio.Credentials{AccessKey: "kurl", SecretKey: "s3cr3t-of-bot
 // Controller is the name of the ReplicaSet of the pods of standalone MinIO.
 const Controller = "minio-5d9c"
 
-// InstallBoth installs both as kURL does, standalone MinIO with a claim, on those nodes.
+// InstallBoth installs both MinIOs on the nodes like kURL. Standalone MinIO has a claim.
 func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 	b := &Both{
 		MinIO: Install(objects, nodes...), Source: s3sim.New(), Target: s3sim.New(),
@@ -73,8 +73,8 @@ func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 // Secrets are texts that must not appear anywhere.
 func Secrets() []string { return []string{credentials.SecretKey, userSecret} }
 
-// ReconcileBothAfter makes Kubernetes react to each change after that time, and to the pod of
-// standalone MinIO after the second one.
+// ReconcileBothAfter makes Kubernetes react to each change: to the pod of standalone MinIO after the time single, and
+// to everything else after the time span.
 func (b *Both) ReconcileBothAfter(span, single time.Duration) {
 	b.AfterEffect = func(string) {
 		time.AfterFunc(single, b.ReconcileSingle)
@@ -82,8 +82,8 @@ func (b *Both) ReconcileBothAfter(span, single time.Duration) {
 	}
 }
 
-// ReconcileSingle does what Kubernetes does with standalone MinIO: a pod that was asked to end
-// ends, another one replaces it if the Deployment exists, and an unused claim is removed.
+// ReconcileSingle acts like the controllers of Kubernetes for standalone MinIO: it ends a deleted pod, replaces it if
+// the Deployment exists, and removes a deleted claim that no pod uses.
 func (b *Both) ReconcileSingle() {
 	b.reconciling.Lock()
 	defer b.reconciling.Unlock()
@@ -152,8 +152,8 @@ func (b *Both) Crowd(crowded bool) {
 	}
 }
 
-// KillSingle removes the pod of standalone MinIO, as when its node is purged. Another one starts
-// after a while, unless none can.
+// KillSingle removes the pod of standalone MinIO, as if its node were purged. A new pod starts later, unless pods
+// cannot start.
 func (b *Both) KillSingle() {
 	name := b.podName()
 	b.Remove(minio.SinglePodRef(Namespace, name))
@@ -161,8 +161,7 @@ func (b *Both) KillSingle() {
 	time.AfterFunc(5*time.Second, b.ReconcileSingle)
 }
 
-// Move makes the next pod of standalone MinIO find another store, as when its volume is new or on
-// another node.
+// Move makes the next pod of standalone MinIO use another store, as if its volume were new or on another node.
 func (b *Both) Move(store *s3sim.Store) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,7 +175,7 @@ func (b *Both) EmptyTarget() {
 	b.Target, b.targetID = s3sim.New(), "target-2"
 }
 
-// LoadUsersIn makes each new pod of standalone MinIO load its users after that time.
+// LoadUsersIn sets the time after which a new pod of standalone MinIO has its users.
 func (b *Both) LoadUsersIn(span time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,14 +209,14 @@ func (b *Both) Hang(hangs bool) {
 	}
 }
 
-// Reroll gives each new pod another controller, as when the Deployment changes all the time.
+// Reroll gives each new pod another controller, as if the Deployment changed all the time.
 func (b *Both) Reroll(rerolled bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rerolled = rerolled
 }
 
-// Fill sets the free space of the target. With 0 it stores nothing more.
+// Fill sets the free space of the target. With 0 the target accepts no more objects.
 func (b *Both) Fill(free uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,7 +264,7 @@ func (b *Both) singleAt(host string) bool {
 	return answers
 }
 
-// quorum reports whether the highly available MinIO can write.
+// quorum reports whether the highly available MinIO has enough replicas to write.
 func (b *Both) quorum() bool {
 	running := b.running()
 	b.MinIO.mu.Lock()

@@ -1,3 +1,3 @@
-// Package miniosim simulates MinIO: the objects in Kubernetes, what the controllers of Kubernetes
-// do with them, and the health that the servers report.
+// Package miniosim simulates MinIO: its objects in Kubernetes, the controllers of Kubernetes that act on them, and the
+// health that the servers report.
 package miniosim

@@ -13,28 +13,27 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// drives is what the drives of the replicas have of the stored objects, all in one bucket, and the
-// scans of the servers.
+// drives simulates the drives of the replicas with the objects of one bucket, and the scans of the servers.
 type drives struct {
-	// objects are all keys, lacks the keys of which a replica's drive has no part.
+	// objects are all keys. lacks has, for each replica, the keys of which its drive has no part.
 	objects []string
 	lacks   map[string][]string
-	// forever are keys whose missing parts no scan can restore.
+	// forever are the keys whose missing parts a scan cannot restore.
 	forever []string
-	// early is how many objects are left out when a new drive is filled.
+	// early is the number of objects that are left out when a new drive is filled.
 	early int
-	// passes are current and ended scans, by replica; begun counts them all.
+	// passes are the current and ended scans, by replica. begun counts all scans.
 	passes map[string]*healing
 	begun  int
-	// cut is how many objects a scan finds, 0 for all. lost is how many answers get lost.
+	// cut is the number of objects that a scan finds, or 0 for all. lost is the number of answers to lose.
 	cut, lost int
-	// denied is set when the credentials are not accepted.
+	// denied is set when the servers refuse the credentials.
 	denied bool
 	// beforeAsk is called before each question about a scan.
 	beforeAsk func()
 }
 
-// healing is a scan.
+// healing is a healing scan of one server.
 type healing struct {
 	token string
 	left  []s3.HealItem
@@ -67,7 +66,7 @@ type healer struct {
 	with minio.Credentials
 }
 
-// reached calls do if the server answers.
+// reached calls do if the server answers and accepts the credentials.
 func (h healer) reached(do func() error) error {
 	running := h.m.running()
 	h.m.mu.Lock()
@@ -147,7 +146,7 @@ func (h healer) BeginHeal(context.Context) (begun s3.HealBegun, err error) {
 	return begun, err
 }
 
-// atOnce is how many items are scanned between two questions.
+// atOnce is the number of items that are scanned between two questions.
 const atOnce = 5
 
 func (h healer) HealNews(_ context.Context, token string) (news s3.HealNews, err error) {
@@ -213,29 +212,29 @@ func (m *MinIO) with(change func(d *drives)) {
 	change(&m.drives)
 }
 
-// Lacks returns of how many objects a replica's drive has no part.
+// Lacks returns the number of objects of which a replica's drive has no part.
 func (m *MinIO) Lacks(i int) (n int) {
 	m.with(func(d *drives) { n = len(d.lacks[minio.PodRef(Namespace, i).Name]) })
 	return n
 }
 
-// LosePart removes the parts of so many objects from a replica's drive.
+// LosePart removes the parts of a number of objects from a replica's drive.
 func (m *MinIO) LosePart(i, objects int) {
 	m.with(func(d *drives) { d.lacks[minio.PodRef(Namespace, i).Name] = slices.Clone(d.objects[:objects]) })
 }
 
-// FillEarly makes servers report a new drive as filled while it has no part of so many objects.
+// FillEarly makes servers report a new drive as filled while it lacks its parts of a number of objects.
 func (m *MinIO) FillEarly(objects int) { m.with(func(d *drives) { d.early = objects }) }
 
-// Spoil prevents scans from restoring parts of so many objects.
+// Spoil prevents scans from restoring the parts of a number of objects.
 func (m *MinIO) Spoil(objects int) {
 	m.with(func(d *drives) { d.forever = slices.Clone(d.objects[:objects]) })
 }
 
-// CutPasses makes scans find so many objects and report that these are all; 0 is all.
+// CutPasses makes each scan find only a number of objects and report success; 0 means all objects.
 func (m *MinIO) CutPasses(objects int) { m.with(func(d *drives) { d.cut = objects }) }
 
-// LoseAnswers loses so many answers about a scan.
+// LoseAnswers makes the next n answers about a scan get lost.
 func (m *MinIO) LoseAnswers(n int) { m.with(func(d *drives) { d.lost = n }) }
 
 // DenyHealer makes all servers refuse the credentials for scans, or accept them again.
@@ -244,8 +243,8 @@ func (m *MinIO) DenyHealer(denies bool) { m.with(func(d *drives) { d.denied = de
 // ForgetPasses makes all servers forget their scans, as a restart does.
 func (m *MinIO) ForgetPasses() { m.with(func(d *drives) { clear(d.passes) }) }
 
-// StopPasses stops all scans as another client can: they have ended, and are forgotten after a
-// while.
+// StopPasses stops all scans, as if another client stopped them: the servers report their end and forget them a
+// little later.
 func (m *MinIO) StopPasses() {
 	m.with(func(d *drives) {
 		for _, pass := range d.passes {
@@ -255,7 +254,7 @@ func (m *MinIO) StopPasses() {
 	time.AfterFunc(time.Second, m.ForgetPasses)
 }
 
-// BusyWithPasses makes all servers scan for another client, or ends that.
+// BusyWithPasses makes all servers run a scan of another client, or ends these scans.
 func (m *MinIO) BusyWithPasses(busy bool) {
 	m.with(func(d *drives) {
 		clear(d.passes)

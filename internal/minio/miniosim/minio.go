@@ -31,27 +31,27 @@ type MinIO struct {
 	mu sync.Mutex
 	// nodes are the nodes on which pods can start.
 	nodes []string
-	// silent are the pods that run and do not answer, by name.
+	// silent are the names of the pods that run but do not answer.
 	silent map[string]bool
-	// healing are the replicas whose drives are being restored, each new one for healsFor.
+	// healing are the replicas whose drives are being restored. A new drive is restored for the time healsFor.
 	healing  []string
 	healsFor time.Duration
-	// lost are the nodes whose pods do not end.
+	// lost are the nodes that do not answer: their pods neither answer nor end.
 	lost map[string]bool
-	// asked counts the questions.
+	// asked counts the health questions.
 	asked  map[minio.Question]int
 	drives drives
 	nested nested
-	// hidden is set when no program runs in pods.
+	// hidden is set when programs in pods fail.
 	hidden bool
 }
 
 var _ minio.Servers = (*MinIO)(nil)
 
-// singleDeployment is what EKCO reads of kURL's Deployment.
+// singleDeployment is the part of kURL's Deployment that EKCO reads.
 const singleDeployment = `{"spec":{"replicas":1,"template":{"spec":{"volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"minio-pv-claim"}}]}}}}`
 
-// Install installs MinIO as kURL does, the highly available MinIO without replicas, on those nodes.
+// Install installs both MinIOs on the nodes like kURL. The highly available MinIO has no replicas yet.
 func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
 	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, drives: newDrives(), nested: nested{}}
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
@@ -78,7 +78,7 @@ func (m *MinIO) Client(objects kube.Objects) *minio.Client {
 type Pod struct {
 	// Node is empty for a pending pod.
 	Node string
-	// Message is why the scheduler has no node for a pending pod.
+	// Message is the scheduler's reason for a pending pod.
 	Message string
 }
 
@@ -103,15 +103,14 @@ func (m *MinIO) Run(i int, pod Pod) string {
 	return m.Put(ref, string(content))
 }
 
-// HealFor sets how long a replica with a new volume restores its data.
+// HealFor sets the time for which a replica with a new volume restores its data.
 func (m *MinIO) HealFor(span time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.healsFor = span
 }
 
-// Lose makes a node stop answering: its pods neither answer nor end, and its volumes cannot be
-// used.
+// Lose makes a node stop answering: its pods neither answer nor end, and no pod can use its volumes.
 func (m *MinIO) Lose(node string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +125,7 @@ func (m *MinIO) Join(node string) {
 	m.nodes = append(slices.Clone(m.nodes), node)
 }
 
-// Spread returns the nodes of the running replicas, in order.
+// Spread returns the nodes of the running replicas, ordered by replica.
 func (m *MinIO) Spread() (spread []string) {
 	running := m.running()
 	for _, name := range slices.Sorted(maps.Keys(running)) {
@@ -135,9 +134,9 @@ func (m *MinIO) Spread() (spread []string) {
 	return spread
 }
 
-// Reconcile does what Kubernetes does: pods that were asked to end do so, unused claims are
-// removed, missing pods start on the node of their volume, or else on the node with the fewest, and
-// the StatefulSet reports how many are ready.
+// Reconcile acts like the controllers of Kubernetes: it ends deleted pods, removes deleted claims that no pod uses,
+// starts missing pods, and updates the status of the StatefulSet. A pod starts on the node of its volume, or on the
+// node with the fewest replicas.
 func (m *MinIO) Reconcile() {
 	m.reconciling.Lock()
 	defer m.reconciling.Unlock()
@@ -160,12 +159,12 @@ func (m *MinIO) Reconcile() {
 	})
 }
 
-// ReconcileAfter makes Kubernetes react to each change after that time.
+// ReconcileAfter makes Kubernetes react to each change after the time span.
 func (m *MinIO) ReconcileAfter(span time.Duration) {
 	m.AfterEffect = func(string) { time.AfterFunc(span, m.Reconcile) }
 }
 
-// end removes a pod and a claim that were asked to end.
+// end removes a replica's pod and claim if they were deleted.
 func (m *MinIO) end(i int) {
 	ref := minio.PodRef(Namespace, i)
 	claim := minio.ClaimRef(Namespace, ref.Name)
@@ -210,11 +209,11 @@ func (m *MinIO) start(i, replicas int) {
 	}
 }
 
-// noticesAfter is how long a server takes to notice that its drive is new. Until then no server
-// reports that the drive is being restored.
+// noticesAfter is the time until a server notices that its drive is new. Until then no server reports that the drive is
+// being restored.
 const noticesAfter = 10 * time.Second
 
-// heals restores the data of a replica's new volume.
+// heals simulates the restore of the data on a replica's new volume.
 func (m *MinIO) heals(pod string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,7 +282,7 @@ func (m *MinIO) Heal(replicas ...int) {
 	}
 }
 
-// Asked returns how often the question was asked.
+// Asked returns the number of times that a question was asked.
 func (m *MinIO) Asked(question minio.Question) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -292,9 +291,8 @@ func (m *MinIO) Asked(question minio.Question) int {
 
 var errNoServer = errors.New("connection refused")
 
-// Health implements [minio.Servers]: a quorum is four of six drives. A server reports that drives
-// are being restored only when it is asked about maintenance, and only of other servers; then it
-// answers no.
+// Health implements [minio.Servers]: a quorum is four of six drives. Only in an answer to [minio.WithoutYou] does a
+// server report that drives of other servers are being restored. Then it answers no.
 func (m *MinIO) Health(_ context.Context, address string, question minio.Question) (minio.Answer, error) {
 	running := m.running()
 	m.mu.Lock()

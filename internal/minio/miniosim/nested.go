@@ -11,14 +11,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// driveMounts and driveVolumes are those of each pod of MinIO.
+// driveMounts and driveVolumes are the containers and the volumes of each pod of MinIO.
 var (
 	driveMounts  = json.RawMessage(`[{"name":"minio","volumeMounts":[{"name":"data","mountPath":"/data"}]}]`)
 	driveVolumes = json.RawMessage(`[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}]`)
 )
 
-// nested are the objects below others on the drives of replicas, by the name of the pod, and of
-// standalone MinIO, by "". Only a search of the drives finds them.
+// nested are the objects below other objects on the drives of each replica, by pod name. The name "" means standalone
+// MinIO. Only a search of the drives finds these objects.
 type nested map[string][]minio.Nested
 
 // Nest puts an object below another one on all drives of the highly available MinIO, or of
@@ -47,7 +47,7 @@ func (m *MinIO) Unnest(one minio.Nested) {
 	}
 }
 
-// Forget removes the objects below others from the drive of a replica, as if it had been restored.
+// Forget removes the objects below other objects from the drive of a replica, as if the drive had been restored.
 func (m *MinIO) Forget(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,9 +22,9 @@ import (
 // Network connects one process to both stores.
 type Network struct {
 	*Both
-	// Alive returns an error once the process is dead. Nil is a process that lives on.
+	// Alive returns an error once the process is dead. If Alive is nil, the process never dies.
 	Alive func() error
-	// Around is called around each change, if set.
+	// Around, if set, is called with each change. It decides whether to call do.
 	Around func(what string, do func() error) error
 }
 
@@ -51,7 +51,7 @@ type side struct {
 	with       minio.Credentials
 }
 
-// reach returns why the store does not answer.
+// reach returns an error if the store does not answer.
 func (s *side) reach() error {
 	if s.net.Alive != nil {
 		if err := s.net.Alive(); err != nil {
@@ -73,7 +73,7 @@ func (s *side) reach() error {
 	return nil
 }
 
-// change changes the store, if it can be reached.
+// change calls do, which changes the store, if the store answers.
 func (s *side) change(what string, do func() error) error {
 	if err := s.reach(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *side) Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.
 				return
 			}
 		}
-		// A list is incomplete if the store went away during it.
+		// If the store stopped answering during the listing, the listing is incomplete.
 		if err := s.reach(); err != nil {
 			yield(s3.Version{}, err)
 		}
@@ -188,7 +188,7 @@ func (s *side) Echo(ctx context.Context, bucket, key string) error {
 	return s.Store.Echo(ctx, bucket, key)
 }
 
-// Hear implements [minio.Store]. It ends when the store cannot be reached.
+// Hear implements [minio.Store]. It ends when the store does not answer.
 func (s *side) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -255,7 +255,7 @@ func (s *side) ImportIAM(_ context.Context, want *s3.IAM, may func(name string) 
 // Close implements [minio.Store].
 func (*side) Close() {}
 
-// SameIAM reports whether both have the same users.
+// SameIAM reports whether both stores have the same users.
 func (b *Both) SameIAM() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -269,7 +269,7 @@ func (b *Both) AddUser(names ...string) {
 	b.iam[SourceSide] = newIAM(names...)
 }
 
-// Disabled at the end of a name makes a disabled user.
+// Disabled is the suffix of the name of a disabled user.
 const Disabled = " (disabled)"
 
 // userSecret is the secret of every user.

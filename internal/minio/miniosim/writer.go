@@ -14,27 +14,26 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
 )
 
-// Writer is an application that writes, overwrites and deletes objects all the time, through the
-// Service. Its connection lives as long as the server it is connected to, whatever the Service
-// selects by then. It records what was acknowledged.
+// Writer is an application that writes, overwrites and deletes objects all the time, through the Service. It keeps its
+// connection until the server ends, even if the Service selects another server. It records acknowledged operations.
 type Writer struct {
 	both   *Both
 	bucket string
-	// has is what must exist in the end.
+	// has is the expected content by key.
 	has map[string]string
-	// to is the pod of standalone MinIO that it is connected to, "ha" for the highly available
-	// MinIO, empty for none.
+	// to is the name of the pod of standalone MinIO to which the writer is connected, or "ha" for the highly
+	// available MinIO, or empty.
 	to string
 	n  int
 
-	// Outage is the longest time in which nothing could be written.
+	// Outage is the longest time without a successful operation.
 	Outage time.Duration
 	last   time.Time
 	stop   context.CancelFunc
 	ended  chan struct{}
 }
 
-// Application writes to a bucket at that interval, until [Writer.Stop].
+// Application starts a writer, which writes to a bucket at the interval until [Writer.Stop].
 func (b *Both) Application(ctx context.Context, bucket string, every time.Duration) *Writer {
 	ctx, stop := context.WithCancel(ctx)
 	w := &Writer{both: b, bucket: bucket, has: map[string]string{}, last: time.Now(), stop: stop, ended: make(chan struct{})}
@@ -52,16 +51,16 @@ func (b *Both) Application(ctx context.Context, bucket string, every time.Durati
 	return w
 }
 
-// Stop ends it and waits for it.
+// Stop ends the writer and waits for its end.
 func (w *Writer) Stop() {
 	w.stop()
 	<-w.ended
 }
 
-// Wrote returns how many operations were acknowledged. Call it after Stop.
+// Wrote returns the number of acknowledged operations. Call it after Stop.
 func (w *Writer) Wrote() int { return w.n }
 
-// write does the next operation, if it is connected.
+// write does the next operation if the writer has a connection.
 func (w *Writer) write() {
 	store := w.connected()
 	if store == nil {
@@ -83,7 +82,7 @@ func (w *Writer) write() {
 	w.n, w.last = w.n+1, time.Now()
 }
 
-// connected returns the store at the other end of the connection, nil if it is broken.
+// connected returns the store at the other end of the connection, or nil if the connection is broken.
 func (w *Writer) connected() *s3sim.Store {
 	switch {
 	case w.to == "":
@@ -95,7 +94,7 @@ func (w *Writer) connected() *s3sim.Store {
 	return nil
 }
 
-// dial returns the other end of a new connection. A pod that ends gets none.
+// dial returns the server at the other end of a new connection, as in Writer.to. A pod that ends accepts no connections.
 func (w *Writer) dial() string {
 	switch w.both.ServiceLeads() {
 	case minio.App:
@@ -108,7 +107,7 @@ func (w *Writer) dial() string {
 	return ""
 }
 
-// Missing describes how a store differs from what was acknowledged, or returns "".
+// Missing describes the differences between a store and the acknowledged operations, or returns "".
 func (w *Writer) Missing(store *s3sim.Store) string {
 	got, err := contents(store, w.bucket)
 	if err != nil {

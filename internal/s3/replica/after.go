@@ -8,23 +8,23 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// listedPerRequest is how many versions a store lists in about the time in which it lists a single object
-// alone.
+// listedPerRequest is the approximate number of versions that a store lists as part of a long listing in the time of
+// a request for a single object.
 const listedPerRequest = 50
 
-// CompareAfter is [Compare] right after a sync pass, between stores that no other client has
-// changed since the pass started. What the pass left unchanged was equal. So CompareAfter compares
-// only what the pass changed, and the buckets with their settings. If the pass changed so much that
-// comparing everything is as fast, it compares everything. The report counts what was compared.
+// CompareAfter compares two stores right after a sync pass. No other client may have changed a store since
+// the pass started. All objects that the pass did not change were equal. So CompareAfter compares only the
+// changed objects, and the buckets with their settings. If the pass changed so many objects that [Compare] is as
+// fast, it calls Compare. The report counts only the compared versions.
 func CompareAfter(ctx context.Context, source, target s3.Source, pass Result, options CompareOptions) (Report, error) {
 	if touched := pass.Touched; touched.Count > len(touched.Objects) || int64(touched.Count)*listedPerRequest > pass.Seen {
 		return Compare(ctx, source, target, options)
 	}
 	c := newComparison(source, target, options)
-	if err := c.buckets(ctx, c.settings); err != nil {
+	if err := c.eachCommonBucket(ctx, c.compareBucketSettings); err != nil {
 		return c.report, err
 	}
-	if err := eachOf(ctx, objectsAtOnce, slices.Values(pass.Touched.Objects), c.again); err != nil {
+	if err := forEach(ctx, objectsAtOnce, slices.Values(pass.Touched.Objects), c.compareObject); err != nil {
 		return c.report, err
 	}
 	err := c.chosen.check(ctx, source, target, &c.report)
@@ -32,16 +32,16 @@ func CompareAfter(ctx context.Context, source, target s3.Source, pass Result, op
 	return c.report, err
 }
 
-// again compares an object that a pass changed.
-func (c *comparison) again(ctx context.Context, object Object) error {
+// compareObject compares an object that the sync pass changed.
+func (c *comparison) compareObject(ctx context.Context, object Object) error {
 	if !slices.Contains(c.common, object.Bucket) {
-		return nil // it is on one side only, which was reported before, or on none
+		return nil // at most one side has the bucket, and eachCommonBucket has reported that
 	}
 	theirs, err := c.source.VersionsOf(ctx, object.Bucket, object.Key)
 	if err != nil {
 		return err
 	}
-	// An object that neither side lists would look equal, although nothing was compared.
+	// If neither side lists the object, the comparison below would find no difference.
 	if len(theirs) != object.Versions {
 		return fmt.Errorf("object %s/%s has %d versions, and had %d when it was copied", object.Bucket, object.Key, len(theirs), object.Versions)
 	}
@@ -49,5 +49,5 @@ func (c *comparison) again(ctx context.Context, object Object) error {
 	if err != nil {
 		return err
 	}
-	return c.pair(ctx, pair{bucket: object.Bucket, key: object.Key, source: theirs, target: ours, release: func() {}})
+	return c.comparePair(ctx, pair{bucket: object.Bucket, key: object.Key, source: theirs, target: ours, release: func() {}})
 }

@@ -9,42 +9,45 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Alone names the buckets and versions that one store has and the other does not. A version counts,
-// too, if the other has an older one with its id, for example of an object without versions that
-// was written again. Versions that were last modified before since do not count, nor do buckets
-// without other versions then. A zero since counts everything.
+// Alone returns the names of the buckets and versions that one store has and the other does not. It also returns a
+// version if the other store has only an older version with the same id, such as the old content of an object
+// without versions. If since is not zero, Alone returns only versions that were modified at or after since, and no
+// buckets.
 func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
 }
 
-// Written is [Alone] without delete markers, which lifecycle rules also create.
+// Written is [Alone] without delete markers, because lifecycle rules also create delete markers.
 func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
 }
 
-// Foreign is [Alone] of a target, without copies of what the source has, whenever they were made:
-// an EKCO before this one copied without versions, times and most attributes, and a sync pass
-// corrects that. A version with more attributes than the one of the source is not a copy.
+// Foreign is [Alone] for a target, but it leaves out copies of versions of the source. An older release of EKCO made
+// copies without version ids, times and most attributes; the next sync pass corrects them. A version with more
+// attributes than the source's version is not a copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
-		if p.has(v) || !copyIn(p.target, v) {
-			return p.has(v), nil
+		if p.has(v) {
+			return true, nil
+		}
+		if is, err := isCopyOf(ctx, target, source, p.bucket, p.target, v); err != nil || !is {
+			return false, err
 		}
 		i := slices.IndexFunc(p.target, func(of s3.Version) bool { return of.ID == v.ID && of.ETag == v.ETag && of.Size == v.Size })
 		if i < 0 {
 			return true, nil
 		}
 		of := p.target[i]
-		err := errors.Join(describe(ctx, source, p.bucket, &of), describe(ctx, target, p.bucket, &v))
-		return err == nil && within(v.Attributes, of.Attributes), err
+		err := errors.Join(loadAttributes(ctx, source, p.bucket, &of), loadAttributes(ctx, target, p.bucket, &v))
+		return err == nil && isSubset(v.Attributes, of.Attributes), err
 	})
 }
 
-// namesMissing names what one store has and the other does not. Function has decides whether the other
-// has a version.
+// namesMissing returns the names of the buckets and versions that only one has. The function has reports whether
+// other has a version.
 func namesMissing(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error)) (Names, error) {
 	var found Names
-	ours, theirs, err := both(ctx, one, other)
+	ours, theirs, err := listBuckets(ctx, one, other)
 	if err != nil {
 		return found, err
 	}
@@ -84,7 +87,7 @@ func namesMissingIn(ctx context.Context, bucket string, one, other s3.Source, si
 	return nil
 }
 
-// has reports whether the target has that version, or a newer one with its id.
+// has reports whether the target has the version, or a newer version with the same id.
 func (p *pair) has(v s3.Version) bool {
 	at := v.Modified.Truncate(time.Millisecond)
 	return slices.ContainsFunc(p.target, func(old s3.Version) bool {
@@ -96,30 +99,44 @@ func (p *pair) has(v s3.Version) bool {
 	})
 }
 
-// copyIn reports whether v, a version without its own id, is a copy of one of those. A copy without
-// versions is of the newest version, whatever its id: then it must not have more attributes. If it
-// is empty it must have the same ones, because all empty objects have the same content.
-func copyIn(those []s3.Version, v s3.Version) bool {
+// isCopyOf reports whether v, a version on store one, is a copy of one of the originals on store other, made without
+// version ids. A copy has the content of its original. If the original has its own id, the copy must not have more
+// attributes, and an empty copy must have the same attributes, because all empty objects have the same content.
+func isCopyOf(ctx context.Context, one, other s3.Source, bucket string, originals []s3.Version, v s3.Version) (bool, error) {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
-		return false
+		return false, nil
 	}
-	return slices.ContainsFunc(those, func(of s3.Version) bool {
-		known := of.Attributes != nil && v.Attributes != nil
-		same := of.ID == v.ID || known && (equal(of.Attributes, v.Attributes) || v.Size > 0 && within(v.Attributes, of.Attributes))
-		return of.Size == v.Size && of.ETag == v.ETag && same
-	})
+	for _, of := range originals {
+		if of.DeleteMarker || of.Size != v.Size || of.ETag != v.ETag {
+			continue
+		}
+		if of.ID == v.ID {
+			return true, nil
+		}
+		err := errors.Join(loadAttributes(ctx, one, bucket, &v), loadAttributes(ctx, other, bucket, &of))
+		if errors.Is(err, s3.ErrGone) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if equalAttributes(of.Attributes, v.Attributes) || v.Size > 0 && isSubset(v.Attributes, of.Attributes) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
-// within reports whether those have all attributes that clients gave the others.
-func within(others, those *s3.Attributes) bool {
-	has := func(others, those map[string]string) bool {
-		for name, value := range others {
-			if got, is := those[name]; !is || got != value {
+// isSubset reports whether all has each attribute of some that a client can set.
+func isSubset(some, all *s3.Attributes) bool {
+	has := func(some, all map[string]string) bool {
+		for name, value := range some {
+			if got, is := all[name]; !is || got != value {
 				return false
 			}
 		}
 		return true
 	}
-	return has(others.Headers, those.Headers) && has(others.Tags, those.Tags) &&
-		(others.Retention == nil || others.Retention.Equal(those.Retention)) && (!others.LegalHold || those.LegalHold)
+	return has(some.Headers, all.Headers) && has(some.Tags, all.Tags) &&
+		(some.Retention == nil || some.Retention.Equal(all.Retention)) && (!some.LegalHold || all.LegalHold)
 }

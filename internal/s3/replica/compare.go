@@ -13,36 +13,35 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// DefaultSample is how many bytes of content EKCO samples, and MaxSampled of how many versions at
-// most: hundreds of thousands of tiny ones would take much longer, without more certainty.
+// DefaultSample is the number of content bytes that EKCO samples. MaxSampled limits the number of sampled versions:
+// hundreds of thousands of tiny versions would take much longer, without more certainty.
 const (
 	DefaultSample = 64 << 20
 	MaxSampled    = 10_000
 )
 
-// MaxDifferences is how many differences [Compare] returns: a busy source changes many during the
-// listing.
+// MaxDifferences is the maximum number of differences that [Compare] returns. There can be many, because a busy
+// source changes during the listing.
 const MaxDifferences = 10_000
 
 // Report is the result of [Compare].
 type Report struct {
-	// Versions counts compared versions, Sampled those whose content was read on both sides, and
-	// SampledBytes the bytes that were read.
+	// Versions counts compared versions. Sampled counts the versions whose content was read on both sides, and
+	// SampledBytes the bytes of that content.
 	Versions, Sampled, SampledBytes int64
-	// Count is how many versions differ, and Differences at most [MaxDifferences] of them.
+	// Count is the number of versions that differ. Differences has at most [MaxDifferences] of them.
 	Count       int
 	Differences []Difference
-	// Buckets are those that only one side has.
+	// Buckets are the buckets that only one side has.
 	Buckets []string
-	// Settings are the settings that differ, by bucket. Before [Settle] these include the active
-	// ones.
+	// Settings are the settings that differ, by bucket. Before [Settle] they include the active settings.
 	Settings map[string][]s3.SettingName
-	// Listed is how long it took to list and compare everything without contents: about as long as
-	// a sync pass that finds nothing to do.
+	// Listed is the duration of the comparison without contents: about as long as a sync pass without
+	// changes.
 	Listed time.Duration
 }
 
-// Same reports whether all objects are the same on both sides.
+// Same reports whether all buckets and objects are the same on both sides.
 func (r *Report) Same() bool { return r.Count == 0 && len(r.Buckets) == 0 }
 
 func (r *Report) add(d Difference) {
@@ -53,27 +52,26 @@ func (r *Report) add(d Difference) {
 
 // CompareOptions are the options of [Compare]. Their zero value reads no content.
 type CompareOptions struct {
-	// Sample is how many bytes of content are read on both sides.
+	// Sample is the number of content bytes to read on each side.
 	Sample int64
 	// Progress is called with the number of compared versions, at most once a second. It must
 	// return quickly.
 	Progress func(versions int64)
-	// Removed is as in [Options]: what a sync pass keeps is no difference.
+	// Removed is as in [Options]: an object that a sync pass keeps on the target is not a difference.
 	Removed Removed
-	// Besides reports only differences in the attributes of versions that both sides have with the
-	// same content. SameTime leaves out versions that were written again.
+	// With Besides, only versions with the same content and different attributes are differences. With SameTime, the
+	// times of modification must also be the same, which leaves out versions that were written again.
 	Besides, SameTime bool
 }
 
-// Compare compares everything on both sides: buckets and their settings; versions with id, size,
-// ETag, time, metadata, tags and retention; and the SHA-256 of the content of random versions, up
-// to the given bytes and [MaxSampled] versions. What changes on the source during the comparison is
-// reported as a difference. Without a sample it takes as long as the slower listing, and reads
-// single versions only if a listing is incomplete.
+// Compare compares both sides: buckets and their settings; versions with id, size, ETag, time, metadata, tags and
+// retention; and the SHA-256 of a random sample of the content. An object that changes on the source during the
+// comparison counts as a difference. Without a sample, Compare takes as long as the slower listing, and reads single
+// versions only if a listing is incomplete.
 func Compare(ctx context.Context, source, target s3.Source, options CompareOptions) (Report, error) {
 	c := newComparison(source, target, options)
 	began := c.reportedAt
-	if err := c.buckets(ctx, c.bucket); err != nil {
+	if err := c.eachCommonBucket(ctx, c.compareBucket); err != nil {
 		return c.report, err
 	}
 	c.report.Listed = time.Since(began)
@@ -83,9 +81,9 @@ func Compare(ctx context.Context, source, target s3.Source, options CompareOptio
 }
 
 const (
-	// bucketsAtOnce is how many buckets are listed at the same time.
+	// bucketsAtOnce is the number of buckets that are listed at the same time.
 	bucketsAtOnce = 8
-	// objectsAtOnce is how many objects of a bucket are requested at the same time.
+	// objectsAtOnce is the number of objects of a bucket that are requested at the same time.
 	objectsAtOnce = 16
 )
 
@@ -93,7 +91,7 @@ const (
 type comparison struct {
 	source, target s3.Source
 	options        CompareOptions
-	// common are the buckets that both sides have.
+	// common has the buckets that both sides have.
 	common []string
 
 	mu     sync.Mutex
@@ -110,9 +108,9 @@ func newComparison(source, target s3.Source, options CompareOptions) *comparison
 	}
 }
 
-// buckets compares the lists of buckets, and calls do for each bucket that both sides have.
-func (c *comparison) buckets(ctx context.Context, do func(context.Context, string) error) error {
-	theirs, ours, err := both(ctx, c.source, c.target)
+// eachCommonBucket compares the lists of buckets, and calls do for each bucket of both sides.
+func (c *comparison) eachCommonBucket(ctx context.Context, do func(context.Context, string) error) error {
+	theirs, ours, err := listBuckets(ctx, c.source, c.target)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func (c *comparison) buckets(ctx context.Context, do func(context.Context, strin
 			c.report.Buckets = append(c.report.Buckets, bucket)
 		}
 	}
-	return eachOf(ctx, bucketsAtOnce, slices.Values(c.common), do)
+	return forEach(ctx, bucketsAtOnce, slices.Values(c.common), do)
 }
 
 func (c *comparison) sort() {
@@ -132,16 +130,16 @@ func (c *comparison) sort() {
 	})
 }
 
-func (c *comparison) bucket(ctx context.Context, bucket string) error {
+func (c *comparison) compareBucket(ctx context.Context, bucket string) error {
 	var settings, listed error
 	parallel.Run(
-		func() { settings = c.settings(ctx, bucket) },
-		func() { listed = c.objects(ctx, bucket) },
+		func() { settings = c.compareBucketSettings(ctx, bucket) },
+		func() { listed = c.compareObjects(ctx, bucket) },
 	)
 	return errors.Join(listed, settings)
 }
 
-func (c *comparison) settings(ctx context.Context, bucket string) error {
+func (c *comparison) compareBucketSettings(ctx context.Context, bucket string) error {
 	differ, err := compareSettings(ctx, c.source, c.target, bucket)
 	if len(differ) > 0 {
 		c.mu.Lock()
@@ -151,9 +149,9 @@ func (c *comparison) settings(ctx context.Context, bucket string) error {
 	return err
 }
 
-// objects compares the objects of a bucket. Those with incomplete listings are requested, many at
+// compareObjects compares the objects of a bucket. It requests the objects with incomplete listings, several at
 // the same time.
-func (c *comparison) objects(ctx context.Context, bucket string) error {
+func (c *comparison) compareObjects(ctx context.Context, bucket string) error {
 	var failed error
 	incomplete := func(yield func(pair) bool) {
 		for p, err := range pairs(ctx, c.source, c.target, bucket, "", maxListedBytes/bucketsAtOnce) {
@@ -167,27 +165,29 @@ func (c *comparison) objects(ctx context.Context, bucket string) error {
 				}
 				continue
 			}
-			if failed = c.pair(ctx, p); failed != nil {
+			if failed = c.comparePair(ctx, p); failed != nil {
 				return
 			}
 		}
 	}
-	if err := eachOf(ctx, objectsAtOnce, incomplete, c.pair); err != nil {
+	if err := forEach(ctx, objectsAtOnce, incomplete, c.comparePair); err != nil {
 		return err
 	}
 	return failed
 }
 
-func (c *comparison) pair(ctx context.Context, p pair) error {
+func (c *comparison) comparePair(ctx context.Context, p pair) error {
 	defer p.release()
-	d, err := differ(ctx, c.source, c.target, p)
+	d, err := findDifferences(ctx, c.source, c.target, p)
 	if err != nil {
 		return err
 	}
-	d.keep(&p, c.options.Removed)
+	if _, err := d.keep(ctx, c.source, c.target, &p, c.options.Removed); err != nil {
+		return err
+	}
 	if c.options.Besides {
 		d.surplus, d.changes = nil, slices.DeleteFunc(d.changes, func(one change) bool {
-			return !one.besides() || c.options.SameTime && slices.Contains(one.aspects, Modified)
+			return !one.onlyAttributesDiffer() || c.options.SameTime && slices.Contains(one.aspects, Modified)
 		})
 	}
 	c.mu.Lock()

@@ -17,9 +17,9 @@ type Aspect string
 
 // The properties that are compared.
 const (
-	// Missing: only the source has it.
+	// Missing: only the source has the version.
 	Missing Aspect = "missing"
-	// Surplus: only the target has it.
+	// Surplus: only the target has the version.
 	Surplus  Aspect = "surplus"
 	Kind     Aspect = "delete marker"
 	Size     Aspect = "size"
@@ -34,41 +34,46 @@ const (
 // Difference is a version that differs between the sides.
 type Difference struct {
 	Bucket, Key, Version string
-	// Name is the String of [Item].
+	// Name is the name of the version, from [Item.String].
 	Name    string
 	Aspects []Aspect
-	// State is a digest of the version on the source, for a surplus version on the target. If it
-	// changes, the version was changed.
+	// State is the digest of the version on the source, or on the target for a surplus version. A different State
+	// means that the version was changed.
 	State State
 }
 
-// Fingerprint is a digest of everything that a store lists: buckets, and versions with their listed
-// attributes. Stores that list the same have the same one. It is not safe against a client that
-// searches for versions with a given fingerprint.
-type Fingerprint State
-
-// String returns hexadecimal digits.
-func (f Fingerprint) String() string { return fmt.Sprintf("%x", f[:]) }
-
-// with adds another fingerprint. The order does not matter.
-func (f *Fingerprint) with(other Fingerprint) {
-	for i := range f {
-		f[i] ^= other[i]
-	}
+// Fingerprint is a digest of the listing of a store: buckets, and versions with their listed attributes. Stores with
+// the same listing have the same fingerprint. It is not a cryptographic digest: a client could construct versions
+// with a given fingerprint.
+type Fingerprint struct {
+	sum State
+	// Incomplete is set if a version is listed without its attributes, which could change unnoticed.
+	Incomplete bool
 }
 
-// listedAs returns the fingerprint of one version, or without a key of an empty bucket.
-func listedAs(bucket string, v s3.Version) Fingerprint {
+// String returns hexadecimal digits.
+func (f Fingerprint) String() string { return fmt.Sprintf("%x", f.sum[:]) }
+
+// with combines the fingerprint with another one. The order of the calls does not matter.
+func (f *Fingerprint) with(other Fingerprint) {
+	for i := range f.sum {
+		f.sum[i] ^= other.sum[i]
+	}
+	f.Incomplete = f.Incomplete || other.Incomplete
+}
+
+// listedFingerprint returns the fingerprint of one version. If v has no key, it is the fingerprint of an empty bucket.
+func listedFingerprint(bucket string, v s3.Version) Fingerprint {
 	state := fingerprint(v)
 	sum := sha256.Sum256(slices.Concat([]byte(bucket), []byte{0}, []byte(v.Key), []byte{0}, state[:])) // no name has a NUL
-	return Fingerprint(sum[:len(Fingerprint{})])
+	return Fingerprint{State(sum[:len(State{})]), v.Key != "" && !v.DeleteMarker && v.Attributes == nil}
 }
 
 func differenceOf(bucket string, v s3.Version, aspects []Aspect) Difference {
 	return Difference{bucket, v.Key, v.ID, Item{bucket, v}.String(), aspects, fingerprint(v)}
 }
 
-func onlyOf(aspects []Aspect, allowed ...Aspect) bool {
+func containsOnly(aspects []Aspect, allowed ...Aspect) bool {
 	return !slices.ContainsFunc(aspects, func(a Aspect) bool { return !slices.Contains(allowed, a) })
 }
 
@@ -79,7 +84,7 @@ type State [16]byte
 func fingerprint(v s3.Version) State {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %t %d %q %d", v.ID, v.DeleteMarker, v.Size, v.ETag, v.Modified.UnixMilli())
-	if a := v.Attributes; a != nil { // with maps in the order of their keys
+	if a := v.Attributes; a != nil { // fmt sorts maps by key
 		fmt.Fprintf(hash, "%q %q %t %q", a.Headers, a.Tags, a.LegalHold, a.Encryption)
 		if a.Retention != nil {
 			fmt.Fprintf(hash, "%q %d", a.Retention.Mode, a.Retention.Until.Unix())
@@ -88,47 +93,47 @@ func fingerprint(v s3.Version) State {
 	return State(hash.Sum(nil)[:len(State{})])
 }
 
-// change is a change of one version on the target.
+// change is a version that must be stored or changed on the target.
 type change struct {
 	version s3.Version
-	// old is the version on the target, nil if there is none.
+	// old is the version with the same id on the target, or nil.
 	old     *s3.Version
 	aspects []Aspect
 }
 
-// besides reports whether attributes differ and the content does not.
-func (c *change) besides() bool {
-	return onlyOf(c.aspects, Metadata, Tags, Lock, Modified) && !onlyOf(c.aspects, Modified)
+// onlyAttributesDiffer reports whether attributes differ but the content does not.
+func (c *change) onlyAttributesDiffer() bool {
+	return containsOnly(c.aspects, Metadata, Tags, Lock, Modified) && !containsOnly(c.aspects, Modified)
 }
 
-// annotation reports whether only properties differ that can be changed in place. A retention that
-// is over can only be stored with its version.
-func (c *change) annotation() bool {
-	if !onlyOf(c.aspects, Tags, Lock) {
+// canChangeInPlace reports whether the target can be corrected without storing the version again. An expired
+// retention can only be stored together with its version.
+func (c *change) canChangeInPlace() bool {
+	if !containsOnly(c.aspects, Tags, Lock) {
 		return false
 	}
 	retention := c.version.Attributes.Retention
 	return !slices.Contains(c.aspects, Lock) || retention == nil || retention.Until.After(time.Now())
 }
 
-// differences are the changes of one object on the target.
+// differences are the changes that make one object on the target equal to the source.
 type differences struct {
-	// changes are versions to store, the oldest first, surplus versions to remove.
+	// changes are the versions to store, the oldest first. surplus are the versions to remove.
 	changes []change
 	surplus []s3.Version
-	// gone counts versions that were listed and then disappeared. The next sync pass handles them.
+	// gone counts versions that disappeared after they were listed. The next sync pass handles them.
 	gone int
 }
 
-func (d *differences) none() bool { return len(d.changes)+len(d.surplus)+d.gone == 0 }
+func (d *differences) isEmpty() bool { return len(d.changes)+len(d.surplus)+d.gone == 0 }
 
-// differ compares an object on both sides.
-func differ(ctx context.Context, source, target s3.Source, p pair) (d differences, err error) {
+// findDifferences compares an object on both sides.
+func findDifferences(ctx context.Context, source, target s3.Source, p pair) (d differences, err error) {
 	there := make(map[string]*s3.Version, len(p.target))
 	for i := range p.target {
 		there[p.target[i].ID] = &p.target[i]
 	}
-	for _, v := range ordered(p.source) {
+	for _, v := range oldestFirst(p.source) {
 		listed := there[v.ID]
 		delete(there, v.ID)
 		if listed == nil {
@@ -156,18 +161,18 @@ func differ(ctx context.Context, source, target s3.Source, p pair) (d difference
 	return d, nil
 }
 
-// ordered returns versions, the oldest first, with times that keep that order: a listing has
+// oldestFirst returns the versions, the oldest first. It makes equal times different: a listing has only
 // milliseconds, and the target would sort versions of the same millisecond at random.
-func ordered(newestFirst []s3.Version) []s3.Version {
-	oldestFirst := make([]s3.Version, len(newestFirst))
+func oldestFirst(newestFirst []s3.Version) []s3.Version {
+	versions := make([]s3.Version, len(newestFirst))
 	for i := range newestFirst {
 		v := newestFirst[len(newestFirst)-1-i]
-		if i > 0 && oldestFirst[i-1].Modified.Truncate(time.Millisecond).Equal(v.Modified) {
-			v.Modified = oldestFirst[i-1].Modified.Add(time.Microsecond)
+		if i > 0 && versions[i-1].Modified.Truncate(time.Millisecond).Equal(v.Modified) {
+			v.Modified = versions[i-1].Modified.Add(time.Microsecond)
 		}
-		oldestFirst[i] = v
+		versions[i] = v
 	}
-	return oldestFirst
+	return versions
 }
 
 // aspects returns the properties in which two versions with the same id differ.
@@ -187,10 +192,10 @@ func aspects(ctx context.Context, source, target s3.Source, bucket string, v, ol
 	}
 	check(v.Size == old.Size, Size)
 	check(v.ETag == old.ETag, ETag)
-	if err := describe(ctx, source, bucket, v); err != nil {
+	if err := loadAttributes(ctx, source, bucket, v); err != nil {
 		return nil, err
 	}
-	if err := describe(ctx, target, bucket, old); err != nil {
+	if err := loadAttributes(ctx, target, bucket, old); err != nil {
 		return nil, err
 	}
 	a, b := v.Attributes, old.Attributes
@@ -200,8 +205,8 @@ func aspects(ctx context.Context, source, target s3.Source, bucket string, v, ol
 	return differ, nil
 }
 
-// describe loads the attributes of a version if they are not known.
-func describe(ctx context.Context, store s3.Source, bucket string, v *s3.Version) error {
+// loadAttributes reads the attributes of a version from the store if they are not known.
+func loadAttributes(ctx context.Context, store s3.Source, bucket string, v *s3.Version) error {
 	if v.Attributes != nil || v.DeleteMarker {
 		return nil
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// eachOf calls do for each item, for at most limit of them at the same time, and returns the first
-// error. After an error it starts no other call, and cancels the context of the running ones.
-func eachOf[I any](ctx context.Context, limit int, items iter.Seq[I], do func(context.Context, I) error) error {
+// forEach calls do for each item, with at most limit calls at the same time, and returns the first error. After an
+// error it starts no new calls and cancels the context of the running calls.
+func forEach[I any](ctx context.Context, limit int, items iter.Seq[I], do func(context.Context, I) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var all parallel.Group

@@ -8,16 +8,16 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// object is an object as one side lists it, or the error that ends the listing.
+// object is an object with the versions that one side lists, or the error that ends the listing.
 type object struct {
 	versions []s3.Version
-	// fingerprint is that of the versions as they were listed, on the source.
+	// fingerprint is the fingerprint of the listed versions. Only objects of the source have one.
 	fingerprint Fingerprint
 	release     func()
 	err         error
 }
 
-// key is empty at the end of a list.
+// key returns the object's key. It is empty at the end of a list.
 func (o object) key() string {
 	if len(o.versions) == 0 {
 		return ""
@@ -25,9 +25,9 @@ func (o object) key() string {
 	return o.versions[0].Key
 }
 
-// group sends the objects of a list of versions, each when there is space for it. With the name of a bucket it computes
-// their fingerprints.
-func group(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
+// sendObjects groups listed versions by object, and sends each object when room has space for it. If bucket is not
+// empty, it computes fingerprints.
+func sendObjects(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
 	send := func(o object) bool {
 		select {
 		case objects <- o:
@@ -36,12 +36,12 @@ func group(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, er
 			return false
 		}
 	}
-	current := gathered{bucket: bucket}
+	current := objectBuilder{bucket: bucket}
 	deliver := func() bool {
 		if len(current.versions) == 0 {
 			return true
 		}
-		release, ok := room.take(ctx, current.size)
+		release, ok := room.acquire(ctx, current.size)
 		return ok && send(object{versions: current.versions, fingerprint: current.fingerprint, release: release})
 	}
 	for v, err := range versions {
@@ -53,7 +53,7 @@ func group(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, er
 			if !deliver() {
 				return
 			}
-			current = gathered{bucket: bucket}
+			current = objectBuilder{bucket: bucket}
 		}
 		current.add(v)
 	}
@@ -61,27 +61,27 @@ func group(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, er
 }
 
 const (
-	// versionBytes is about how many bytes a version takes without key and attributes.
+	// versionBytes is the approximate size of a version in memory without key and attributes.
 	versionBytes = 256
-	// maxAttributeBytes is how many bytes the attributes of all versions of an object may take. The attributes
-	// after that are requested again when they are needed.
+	// maxAttributeBytes limits the memory for the attributes of all versions of an object. Attributes beyond the
+	// limit are requested again when they are needed.
 	maxAttributeBytes = 2 << 20
 )
 
-// gathered are the versions of an object, which can be many.
-type gathered struct {
+// objectBuilder collects the versions of an object.
+type objectBuilder struct {
 	bucket      string
 	versions    []s3.Version
 	fingerprint Fingerprint
 	size        int
-	// attributes is how many bytes of the size attributes take.
+	// attributes is the part of size that attributes take.
 	attributes int
 }
 
-// add adds a version. Values equal to those of the version before are stored once.
-func (g *gathered) add(v s3.Version) {
+// add adds a version. If values are equal to the previous version's values, both share them in memory.
+func (g *objectBuilder) add(v s3.Version) {
 	if g.bucket != "" {
-		g.fingerprint.with(listedAs(g.bucket, v)) // with all attributes
+		g.fingerprint.with(listedFingerprint(g.bucket, v)) // before attributes are dropped
 	}
 	g.size += versionBytes
 	if len(g.versions) == 0 {
@@ -90,18 +90,18 @@ func (g *gathered) add(v s3.Version) {
 		v.Key = g.versions[0].Key
 	}
 	if v.Attributes != nil {
-		v.Attributes = g.share(v.Attributes)
+		v.Attributes = g.shareAttributes(v.Attributes)
 	}
 	g.versions = append(g.versions, v)
 }
 
-// share returns the attributes, shared with the version before if equal, or nil if there is no
-// space for them.
-func (g *gathered) share(a *s3.Attributes) *s3.Attributes {
-	if n := len(g.versions); n > 0 && g.versions[n-1].Attributes != nil && equal(g.versions[n-1].Attributes, a) {
+// shareAttributes returns the attributes, or the equal attributes of the previous version, or nil if
+// maxAttributeBytes is reached.
+func (g *objectBuilder) shareAttributes(a *s3.Attributes) *s3.Attributes {
+	if n := len(g.versions); n > 0 && g.versions[n-1].Attributes != nil && equalAttributes(g.versions[n-1].Attributes, a) {
 		return g.versions[n-1].Attributes
 	}
-	size := sizeOf(a)
+	size := attributesSize(a)
 	if g.attributes+size > maxAttributeBytes {
 		return nil
 	}
@@ -110,14 +110,14 @@ func (g *gathered) share(a *s3.Attributes) *s3.Attributes {
 	return a
 }
 
-// equal reports whether all attributes are the same.
-func equal(a, b *s3.Attributes) bool {
+// equalAttributes reports whether all attributes are the same.
+func equalAttributes(a, b *s3.Attributes) bool {
 	return maps.Equal(a.Headers, b.Headers) && maps.Equal(a.Tags, b.Tags) && a.Retention.Equal(b.Retention) &&
 		a.LegalHold == b.LegalHold && a.Encryption == b.Encryption && a.Expires == b.Expires
 }
 
-// sizeOf is about how many bytes attributes take.
-func sizeOf(a *s3.Attributes) int {
+// attributesSize returns the approximate size of attributes in memory.
+func attributesSize(a *s3.Attributes) int {
 	size := versionBytes
 	for _, values := range []map[string]string{a.Headers, a.Tags} {
 		for name, value := range values {

@@ -17,40 +17,39 @@ const (
 	DefaultCheckpointEvery   = time.Minute
 )
 
-// Options of a sync pass. The zero value has the defaults.
+// Options of a sync pass. The zero value means the defaults.
 type Options struct {
-	// From is the position that an interrupted pass had reached. The pass skips everything before
-	// it.
+	// From is the position that an interrupted pass had reached. The pass skips all objects up to it.
 	From Position
-	// Workers is how many objects are copied at the same time. The time for a small object is
-	// mostly waiting.
+	// Workers is the number of objects that are copied at the same time. Copying a small object is mostly
+	// waiting.
 	Workers int
-	// PartSize is the size of parts; objects larger than two parts are copied in parts. A broken
-	// connection costs one part. It is at least 5 MiB, and larger for objects that would need more
-	// parts than the maximum.
+	// PartSize is the size of parts in bytes, at least 5 MiB. Objects larger than two parts are copied in parts, so
+	// that a broken connection costs only one part. The parts of a very large object are larger, because the number
+	// of parts is limited.
 	PartSize int64
-	// LargeAtOnce is how many objects in parts are copied at the same time, PartsAtOnce how many
-	// parts of each.
+	// LargeAtOnce is the number of objects that are copied in parts at the same time. PartsAtOnce is the number of
+	// parts of each object that are copied at the same time.
 	LargeAtOnce, PartsAtOnce int
-	// Attempts is how often an object or part is tried.
+	// Attempts is the maximum number of attempts for an object or part.
 	Attempts int
-	// Bandwidth limits the bytes of content in a second; nil is no limit.
+	// Bandwidth limits the bytes of content per second; nil means no limit.
 	Bandwidth *rate.Limiter
 	// Progress is called at most once a second and at the end, never concurrently. It must return
 	// quickly.
 	Progress func(Progress)
-	// Checkpoint is called with the position after every CheckpointObjects or CheckpointEvery, and
-	// at the end of each bucket. An error ends the pass.
+	// Checkpoint is called with the position after CheckpointObjects objects or the time CheckpointEvery, and at
+	// the end of each bucket. An error ends the pass.
 	Checkpoint        func(Position) error
 	CheckpointObjects int
 	CheckpointEvery   time.Duration
-	// Removed says what was removed from the source on purpose; nil is everything. Anything else
-	// stays on the target, and [Result.Kept] names it.
+	// Removed reports whether a version was removed from the source on purpose. Other versions stay on the target,
+	// and [Result.Kept] names them. nil means that all removals were on purpose.
 	Removed Removed
 }
 
-// Position is the progress of a pass: everything up to it is done, in the order of buckets and
-// keys. Its zero value is the start.
+// Position is the progress of a pass: all objects up to it are done, in the order of buckets and keys. The zero value
+// is the start.
 type Position struct {
 	Bucket string `json:"bucket,omitempty"`
 	// Key is empty at the start of the bucket.
@@ -59,19 +58,18 @@ type Position struct {
 	Complete bool `json:"complete,omitempty"`
 }
 
-// Progress is what a pass has done.
+// Progress has the counters of a pass.
 type Progress struct {
-	// Seen counts versions and delete markers of the source that are done, or were so before the
-	// pass, and SeenBytes their content.
+	// Seen counts the source's versions and delete markers that are equal on the target now. SeenBytes counts the
+	// bytes of their content.
 	Seen, SeenBytes int64
-	// Copied counts stored versions, and CopiedBytes their content.
+	// Copied counts versions that were stored on the target, and CopiedBytes the bytes of their content.
 	Copied, CopiedBytes int64
 	// Annotated counts versions whose tags, retention or legal hold were changed.
 	Annotated int64
 	// Removed counts versions that were removed from the target.
 	Removed int64
-	// Vanished counts versions that were removed or replaced on the source before they could be
-	// copied.
+	// Vanished counts versions that another client removed or replaced on the source before the pass copied them.
 	Vanished int64
 }
 
@@ -80,13 +78,13 @@ func (p Progress) Changes() int64 { return p.Copied + p.Annotated + p.Removed + 
 
 // withDefaults fills in the defaults.
 func (o Options) withDefaults() Options {
-	set(&o.Workers, DefaultWorkers)
-	set(&o.PartSize, DefaultPartSize)
-	set(&o.LargeAtOnce, DefaultLargeAtOnce)
-	set(&o.PartsAtOnce, DefaultPartsAtOnce)
-	set(&o.Attempts, DefaultAttempts)
-	set(&o.CheckpointObjects, DefaultCheckpointObjects)
-	set(&o.CheckpointEvery, DefaultCheckpointEvery)
+	setDefault(&o.Workers, DefaultWorkers)
+	setDefault(&o.PartSize, DefaultPartSize)
+	setDefault(&o.LargeAtOnce, DefaultLargeAtOnce)
+	setDefault(&o.PartsAtOnce, DefaultPartsAtOnce)
+	setDefault(&o.Attempts, DefaultAttempts)
+	setDefault(&o.CheckpointObjects, DefaultCheckpointObjects)
+	setDefault(&o.CheckpointEvery, DefaultCheckpointEvery)
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
@@ -96,14 +94,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func set[V comparable](value *V, byDefault V) {
+func setDefault[V comparable](value *V, byDefault V) {
 	var zero V
 	if *value == zero {
 		*value = byDefault
 	}
 }
 
-// Bandwidth returns a limit of so many bytes in a second. Several passes can share it.
+// Bandwidth returns a limiter for a number of bytes per second. Several passes can share it.
 func Bandwidth(bytes int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(bytes), max(bytes/10, 1))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// pair is an object on both sides, each with its versions, the newest first.
+// pair is an object with its versions on both sides, the newest first.
 type pair struct {
 	bucket, key    string
 	source, target []s3.Version
-	// fingerprint is that of the source's versions, as they were listed.
+	// fingerprint is the fingerprint of the source's listed versions.
 	fingerprint Fingerprint
-	// release frees the memory of the versions. It is called once, when they are no longer used.
+	// release frees the memory of the versions. The user of the pair must call it once.
 	release func()
 }
 
-// isComplete reports whether the listings have everything to compare.
+// isComplete reports whether the listings have all attributes that a comparison needs.
 func (p *pair) isComplete() bool {
 	for _, versions := range [][]s3.Version{p.source, p.target} {
 		for i := range versions {
@@ -32,13 +32,13 @@ func (p *pair) isComplete() bool {
 	return true
 }
 
-// readAhead is how many objects of a listing are read in advance: about one page of a server, so that
-// the next page is requested while one is processed.
+// readAhead is the number of objects of a listing that are read in advance. It is about one page of a server, so that
+// the next page is requested while a page is processed.
 const readAhead = 1000
 
-// pairs goes through the objects of a bucket on both sides, by key. target is nil if it does not
-// have the bucket. Versions that are listed and not released take at most that many bytes on each
-// side, unless they are those of a single object. An error ends it.
+// pairs yields the objects of a bucket on both sides, sorted by key. source or target is nil if it does not have the
+// bucket. Versions that are not released yet take at most bytes of memory on each side, or one object of any size.
+// An error ends the sequence.
 func pairs(ctx context.Context, source, target s3.Source, bucket, after string, bytes int) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
@@ -52,7 +52,7 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string, 
 			listing.Go(func() {
 				defer close(objects)
 				if store != nil {
-					group(ctx, sums, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
+					sendObjects(ctx, sums, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
 				}
 			})
 			return objects
@@ -61,8 +61,8 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string, 
 	}
 }
 
-// merge yields the objects of two lists in the same order. The next object of a list may wait for
-// memory until the last one is released, so merge does not request it earlier.
+// merge yields the objects of two sorted lists by key. The next object of a list may need the memory of the previous
+// object, so merge receives it only after the previous object was yielded.
 func merge(bucket string, source, target <-chan object, yield func(pair, error) bool) {
 	s, t := <-source, <-target
 	for last := ""; ; {
@@ -72,12 +72,12 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 				return
 			}
 		}
-		order := compare(s.key(), t.key())
+		order := compareKeys(s.key(), t.key())
 		if order == 0 && s.key() == "" {
 			return
 		}
-		p := join(bucket, s, t, order)
-		// In another order, an object of both sides would look missing on one, and be removed.
+		p := pairOf(bucket, s, t, order)
+		// If a list is not sorted, an object of both sides would look missing on one side, and Pass would remove it.
 		if p.key <= last {
 			yield(pair{}, fmt.Errorf("bucket %q is listed out of order: %q after %q", bucket, p.key, last))
 			return
@@ -95,8 +95,8 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 	}
 }
 
-// join makes a pair of two objects, or of the first one.
-func join(bucket string, s, t object, order int) pair {
+// pairOf returns a pair of both objects if order is 0. Otherwise the pair has only the object with the lower key.
+func pairOf(bucket string, s, t object, order int) pair {
 	switch {
 	case order < 0:
 		return pair{bucket: bucket, key: s.key(), source: s.versions, fingerprint: s.fingerprint, release: s.release}
@@ -110,8 +110,8 @@ func join(bucket string, s, t object, order int) pair {
 	return pair{bucket: bucket, key: s.key(), source: s.versions, target: t.versions, fingerprint: s.fingerprint, release: release}
 }
 
-// compare orders keys; the end of a list comes last.
-func compare(one, other string) int {
+// compareKeys orders keys. The empty key, at the end of a list, is the last.
+func compareKeys(one, other string) int {
 	switch {
 	case one == other:
 		return 0

@@ -12,46 +12,46 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Result is what a sync pass did, and what it could not do.
+// Result is the result of a sync pass.
 type Result struct {
 	Progress
-	// NotCarried are versions that EKCO cannot read without a key of the client, that the target
-	// does not accept unchanged, or that it does not remove because they are locked.
+	// NotCarried are versions that EKCO cannot read without a key of the client, that the target does not accept
+	// unchanged, or that the target does not remove because they are locked.
 	NotCarried Names
-	// Kept is what the target keeps although the source does not have it, because [Options.Removed]
-	// does not report it.
+	// Kept are versions that only the target has. They stay, because [Options.Removed] does not report them as
+	// removed on purpose.
 	Kept Kept
-	// Touched are the objects that differed, or may have differed.
+	// Touched are the objects that differed or may have differed.
 	Touched Touched
-	// Fingerprint is that of the source, if the pass compared everything.
+	// Fingerprint is the fingerprint of the source if the pass compared all objects.
 	Fingerprint Fingerprint
 }
 
-// Touched are objects that a pass handled.
+// Touched are objects that a pass changed or tried to change.
 type Touched struct {
-	// Count is how many there are, Objects at most [MaxTouched] of them.
+	// Count is the number of objects. Objects has at most [MaxTouched] of them.
 	Count   int
 	Objects []Object
 }
 
-// MaxTouched is how many changed objects a pass names: with more, comparing everything is faster
-// than comparing each of them.
+// MaxTouched is the maximum number of changed objects that a pass names. With more changes, comparing all objects is
+// faster than comparing each changed object.
 const MaxTouched = 1000
 
-// Object is an object and how many versions the source has of it.
+// Object is an object and the number of its versions on the source.
 type Object struct {
 	Bucket, Key string
 	Versions    int
 }
 
-// Names are names of versions, from the String of [Item].
+// Names are names of versions, from [Item.String].
 type Names struct {
-	// Count is how many there are, First at most [MaxNames] of them.
+	// Count is the number of names. First has at most [MaxNames] of them.
 	Count int
 	First []string
 }
 
-// MaxNames is how many names are kept.
+// MaxNames is the maximum number of names in a [Names].
 const MaxNames = 100
 
 func (n *Names) add(name string) {
@@ -60,34 +60,34 @@ func (n *Names) add(name string) {
 	}
 }
 
-// Pass makes the objects of the target equal to those of the source. [Prepare] must have created
-// the buckets. After an error, another pass from the last reported position does the rest. Another
-// pass also handles what the source changes during this one.
+// Pass makes the objects of the target equal to the objects of the source. [Prepare] must have created the buckets.
+// After an error, start another pass at the last reported position. Objects that change on the source during a pass
+// need another pass, too.
 func Pass(ctx context.Context, source s3.Source, target s3.Target, options Options) (Result, error) {
 	options = options.withDefaults()
-	buckets, mine, err := both(ctx, source, target)
+	buckets, mine, err := listBuckets(ctx, source, target)
 	if err != nil {
 		return Result{}, err
 	}
 	r := newRun(source, target, options)
 	for _, bucket := range buckets {
-		r.tracker.all.Fingerprint.with(listedAs(bucket, s3.Version{}))
+		r.tracker.all.Fingerprint.with(listedFingerprint(bucket, s3.Version{}))
 	}
 	var todo []job
 	for _, bucket := range union(buckets, mine) {
-		if !before(bucket, options.From) {
-			todo = append(todo, job{bucket: bucket, gone: !slices.Contains(buckets, bucket)})
+		if !isBefore(bucket, options.From) {
+			todo = append(todo, job{bucket: bucket, onlyOnTarget: !slices.Contains(buckets, bucket)})
 		}
 	}
 	if err := r.buckets(ctx, todo); err != nil {
 		return r.result(), err
 	}
-	r.tracker.tell()
+	r.tracker.reportProgress()
 	return r.result(), nil
 }
 
-// both lists the buckets of both sides.
-func both(ctx context.Context, source, target s3.Source) (theirs, ours []string, err error) {
+// listBuckets lists the buckets of the source (theirs) and of the target (ours).
+func listBuckets(ctx context.Context, source, target s3.Source) (theirs, ours []string, err error) {
 	if theirs, err = source.Buckets(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -102,8 +102,8 @@ func union(one, other []string) []string {
 	return slices.Compact(all)
 }
 
-// before reports whether a whole bucket is before a position.
-func before(bucket string, from Position) bool {
+// isBefore reports whether a whole bucket is before the position from.
+func isBefore(bucket string, from Position) bool {
 	return bucket < from.Bucket || bucket == from.Bucket && from.Complete
 }
 
@@ -113,9 +113,9 @@ type run struct {
 	target  s3.Target
 	options Options
 	tracker *tracker
-	// work are the tasks of the workers, of any bucket.
+	// work has the tasks of all buckets for the workers.
 	work chan task
-	// large limits how many objects are copied in parts.
+	// large limits the number of objects that are copied in parts at the same time.
 	large chan struct{}
 }
 
@@ -128,20 +128,20 @@ func newRun(source s3.Source, target s3.Target, options Options) *run {
 
 func (r *run) result() Result { return r.tracker.result() }
 
-// job is a bucket whose objects are to be made equal.
+// job is a bucket that a pass must make equal.
 type job struct {
 	bucket string
-	// gone is set if the source does not have it any more.
-	gone bool
-	// memory is how many bytes each of its lists may take.
+	// onlyOnTarget is set if the source does not have the bucket.
+	onlyOnTarget bool
+	// memory limits the bytes of the listed versions on each side.
 	memory   int
 	progress *progress
 }
 
-// maxListedBytes is how many bytes the listed versions that are not done may take on each side.
+// maxListedBytes limits the bytes of the listed versions that are not done, on each side.
 const maxListedBytes = 8 << 20
 
-// buckets handles several buckets at the same time: small ones are mostly waiting for a listing.
+// buckets handles several buckets at the same time, because a small bucket mostly waits for its listing.
 func (r *run) buckets(ctx context.Context, jobs []job) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -152,7 +152,7 @@ func (r *run) buckets(ctx context.Context, jobs []job) error {
 	atOnce := min(bucketsAtOnce, len(jobs))
 	var err error
 	caught := parallel.Catch(func() {
-		err = eachOf(ctx, bucketsAtOnce, r.begun(jobs, atOnce), func(ctx context.Context, j job) error { return r.bucket(ctx, stop, j) })
+		err = forEach(ctx, bucketsAtOnce, r.registerBuckets(jobs, atOnce), func(ctx context.Context, j job) error { return r.bucket(ctx, stop, j) })
 	})
 	close(r.work)
 	workers.Wait().Raise()
@@ -163,12 +163,12 @@ func (r *run) buckets(ctx context.Context, jobs []job) error {
 	return err
 }
 
-// begun yields buckets one after the other, and registers each in the tracker.
-func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
+// registerBuckets yields buckets one after the other. It registers each bucket in the tracker first.
+func (r *run) registerBuckets(jobs []job, atOnce int) iter.Seq[job] {
 	return func(yield func(job) bool) {
 		for _, j := range jobs {
 			j.memory = maxListedBytes / atOnce
-			j.progress = r.tracker.begin(j.bucket, newRoom(maxOpenBytes/atOnce))
+			j.progress = r.tracker.addBucket(j.bucket, newRoom(maxOpenBytes/atOnce))
 			if !yield(j) {
 				return
 			}
@@ -176,10 +176,10 @@ func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
 	}
 }
 
-// bucket makes the objects of a bucket equal.
+// bucket makes the objects of a bucket equal, and removes a bucket that only the target has.
 func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) error {
 	var undone sync.WaitGroup
-	if err := r.feed(ctx, j, &undone); err != nil {
+	if err := r.findTasks(ctx, j, &undone); err != nil {
 		// If another bucket has failed, this error is only the cancellation.
 		stop(cmp.Or(context.Cause(ctx), err))
 	}
@@ -187,31 +187,31 @@ func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) e
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if bucket := (s3.Version{}); j.gone && r.options.Removed != nil && !r.options.Removed(j.bucket, bucket) {
+	if bucket := (s3.Version{}); j.onlyOnTarget && r.options.Removed != nil && !r.options.Removed(j.bucket, bucket) {
 		r.tracker.kept(Item{j.bucket, bucket})
-	} else if j.gone {
+	} else if j.onlyOnTarget {
 		if err := r.target.RemoveBucket(ctx, j.bucket); err != nil {
 			return err
 		}
 	}
-	return r.tracker.end(j.progress)
+	return r.tracker.bucketDone(j.progress)
 }
 
 // task is an object and its changes.
 type task struct {
 	pair
 	differences
-	// number is its place in the bucket.
 	progress *progress
-	number   int
-	// over is called when the task is done or skipped.
-	over func()
+	// number is the object's number in the bucket.
+	number int
+	// markDone must be called when the task is done or skipped.
+	markDone func()
 }
 
-// feed finds the changes of a bucket. undone counts its open tasks.
-func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
+// findTasks sends the objects of a bucket that may differ to the workers. undone counts the open tasks of the bucket.
+func (r *run) findTasks(ctx context.Context, j job, undone *sync.WaitGroup) error {
 	source, after := r.source, ""
-	if j.gone {
+	if j.onlyOnTarget {
 		source = nil
 	}
 	if j.bucket == r.options.From.Bucket {
@@ -221,19 +221,19 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 		if err != nil {
 			return err
 		}
-		number, err := r.tracker.found(ctx, j.progress, p)
+		number, err := r.tracker.addObject(ctx, j.progress, p)
 		if err != nil {
 			return err
 		}
-		t := task{pair: p, progress: j.progress, number: number, over: undone.Done}
-		// The workers do what needs requests, because that takes time.
+		t := task{pair: p, progress: j.progress, number: number, markDone: undone.Done}
+		// An incomplete listing needs more requests. The workers make them in parallel.
 		if p.isComplete() {
-			if err := r.look(ctx, &t); err != nil {
+			if err := r.findChanges(ctx, &t); err != nil {
 				return err
 			}
-			if t.none() {
+			if t.isEmpty() {
 				p.release()
-				if err := r.tracker.done(j.progress, t.number); err != nil {
+				if err := r.tracker.objectDone(j.progress, t.number); err != nil {
 					return err
 				}
 				continue
@@ -250,56 +250,59 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 	return nil
 }
 
-// look finds the changes of an object.
-func (r *run) look(ctx context.Context, t *task) (err error) {
-	t.differences, err = differ(ctx, r.source, r.target, t.pair)
+// findChanges finds the changes of an object.
+func (r *run) findChanges(ctx context.Context, t *task) (err error) {
+	t.differences, err = findDifferences(ctx, r.source, r.target, t.pair)
 	return err
 }
 
 // errPanicked stops the other workers when one panics.
 var errPanicked = errors.New("a part of the copy panicked")
 
-// worker does tasks until there are no more. After a failure it only removes them, so that nothing
-// waits for them.
+// worker runs tasks until there are no more. After a failure it only discards tasks, so that no sender blocks.
 func (r *run) worker(ctx context.Context, stop context.CancelCauseFunc) {
 	var first *parallel.PanicError
 	for t := range r.work {
-		if caught := parallel.Catch(func() { r.finish(ctx, stop, t) }); first == nil {
+		if caught := parallel.Catch(func() { r.runTask(ctx, stop, t) }); first == nil {
 			first = caught
 		}
 	}
 	first.Raise()
 }
 
-// finish does a task, unless one has failed.
-func (r *run) finish(ctx context.Context, stop context.CancelCauseFunc, t task) {
+// runTask runs a task, unless a task has failed.
+func (r *run) runTask(ctx context.Context, stop context.CancelCauseFunc, t task) {
 	ended := false
 	defer func() {
 		if !ended {
 			stop(errPanicked)
 		}
 		t.release()
-		t.over()
+		t.markDone()
 	}()
 	if ctx.Err() == nil {
-		if err := r.do(ctx, t); err != nil {
+		if err := r.applyChanges(ctx, t); err != nil {
 			stop(err)
 		}
 	}
 	ended = true
 }
 
-// do changes an object on the target, the oldest version first.
-func (r *run) do(ctx context.Context, t task) error {
+// applyChanges makes an object on the target equal, the oldest version first.
+func (r *run) applyChanges(ctx context.Context, t task) error {
 	if !t.isComplete() {
-		if err := r.look(ctx, &t); err != nil {
+		if err := r.findChanges(ctx, &t); err != nil {
 			return err
 		}
 	}
-	if !t.none() {
+	if !t.isEmpty() {
 		r.tracker.touched(t.pair)
 	}
-	r.tracker.kept(t.keep(&t.pair, r.options.Removed)...)
+	kept, err := t.keep(ctx, r.source, r.target, &t.pair, r.options.Removed)
+	if err != nil {
+		return err
+	}
+	r.tracker.kept(kept...)
 	for _, c := range t.changes {
 		if err := r.change(ctx, t.bucket, c); err != nil {
 			return err
@@ -310,10 +313,10 @@ func (r *run) do(ctx context.Context, t task) error {
 			return err
 		}
 	}
-	return r.tracker.done(t.progress, t.number)
+	return r.tracker.objectDone(t.progress, t.number)
 }
 
-// change makes a version on the target equal to the one of the source.
+// change makes a version on the target equal to the source's version.
 func (r *run) change(ctx context.Context, bucket string, c change) error {
 	err := r.apply(ctx, bucket, c)
 	switch {
@@ -329,10 +332,10 @@ func (r *run) change(ctx context.Context, bucket string, c change) error {
 }
 
 func (r *run) apply(ctx context.Context, bucket string, c change) error {
-	if err := describe(ctx, r.source, bucket, &c.version); err != nil {
+	if err := loadAttributes(ctx, r.source, bucket, &c.version); err != nil {
 		return err
 	}
-	if c.old != nil && c.annotation() {
+	if c.old != nil && c.canChangeInPlace() {
 		err := r.retry(ctx, func() error { return r.target.Annotate(ctx, bucket, c.version, *c.old.Attributes) })
 		if err != nil {
 			return err
@@ -347,14 +350,14 @@ func (r *run) apply(ctx context.Context, bucket string, c change) error {
 	return nil
 }
 
-// remove removes a version from the target that the source does not have. A listing may be wrong,
-// so it asks the source again.
+// remove removes a version that only the target has. A listing may be wrong, so it asks the source for the version
+// first.
 func (r *run) remove(ctx context.Context, bucket string, v s3.Version) error {
 	if !v.DeleteMarker {
 		_, err := r.source.Describe(ctx, bucket, v)
 		if err == nil {
 			r.tracker.count(func(p *Progress) { p.Vanished++ })
-			return nil // it is back; the next pass compares it
+			return nil // the source has the version after all; the next pass compares it
 		}
 		if !errors.Is(err, s3.ErrGone) {
 			return err

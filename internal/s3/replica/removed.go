@@ -1,20 +1,22 @@
 package replica
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Removed reports whether a version is known to have been removed from the source on purpose.
-// Without a key it is about the bucket.
+// Removed reports whether EKCO knows that a version was removed from the source on purpose. If v has no key, it
+// reports this about the bucket.
 type Removed func(bucket string, v s3.Version) bool
 
-// Kept are versions that stay on the target although the source does not have them, or has an older
-// one with the same id. Without a key it is the bucket.
+// Kept are versions that stay on the target although the source does not have them, or has only an older version with
+// the same id. An item without a key is a bucket.
 type Kept struct {
-	// Count is how many there are, Items at most [MaxNames] of them.
+	// Count is the number of items. Items has at most [MaxNames] of them.
 	Count int
 	Items []Item
 }
@@ -25,7 +27,7 @@ type Item struct {
 	s3.Version
 }
 
-// String names exactly that version. It includes the time if the version has no id of its own.
+// String returns a unique name of the version. The name includes the time if the version has no id of its own.
 func (i Item) String() string {
 	switch {
 	case i.Key == "":
@@ -36,36 +38,34 @@ func (i Item) String() string {
 	return "object " + i.Bucket + "/" + i.Key + " (" + i.ID + ")"
 }
 
-// keeps reports whether a version stays although the source does not have it. A copy of what the
-// source has may go, and so may a delete marker that hides nothing: lifecycle rules remove those.
-func (r Removed) keeps(p *pair, v s3.Version) bool {
+// mustStay reports whether a version stays on the target although the source does not have it. A copy of a source's
+// version need not stay, nor a delete marker without other versions, because lifecycle rules remove such markers.
+func (r Removed) mustStay(ctx context.Context, source, target s3.Source, p *pair, v s3.Version) (bool, error) {
 	hides := len(p.source) > 0 || slices.ContainsFunc(p.target, func(v s3.Version) bool { return !v.DeleteMarker })
-	return r != nil && hides && !copyIn(p.source, v) && !r(p.bucket, v)
+	if r == nil || !hides || r(p.bucket, v) {
+		return false, nil
+	}
+	is, err := isCopyOf(ctx, target, source, p.bucket, p.source, v)
+	return !is, err
 }
 
-// older reports whether a change replaces content by that of an older version, which no client
-// does.
-func (c *change) older() bool {
+// replacesNewer reports whether a change replaces newer content by older content, which a client never does.
+func (c *change) replacesNewer() bool {
 	v, old := c.version, c.old
 	return old != nil && v.Modified.Truncate(time.Millisecond).Before(old.Modified.Truncate(time.Millisecond)) &&
 		(v.ETag != old.ETag || v.Size != old.Size || v.DeleteMarker != old.DeleteMarker)
 }
 
-// keep takes out of the changes what stays on the target, and returns it.
-func (d *differences) keep(p *pair, known Removed) (kept []Item) {
-	d.surplus = slices.DeleteFunc(d.surplus, func(v s3.Version) bool {
-		keeps := known.keeps(p, v)
-		if keeps {
+// keep drops the deletions and replacements of versions that must stay, and returns these versions.
+func (d *differences) keep(ctx context.Context, source, target s3.Source, p *pair, known Removed) (kept []Item, err error) {
+	stays := func(v s3.Version) bool {
+		is, failed := known.mustStay(ctx, source, target, p, v)
+		if err = errors.Join(err, failed); is {
 			kept = append(kept, Item{p.bucket, v})
 		}
-		return keeps
-	})
-	d.changes = slices.DeleteFunc(d.changes, func(c change) bool {
-		keeps := c.older() && known.keeps(p, *c.old)
-		if keeps {
-			kept = append(kept, Item{p.bucket, *c.old})
-		}
-		return keeps
-	})
-	return kept
+		return is
+	}
+	d.surplus = slices.DeleteFunc(d.surplus, stays)
+	d.changes = slices.DeleteFunc(d.changes, func(c change) bool { return c.replacesNewer() && stays(*c.old) })
+	return kept, err
 }

@@ -17,13 +17,13 @@ import (
 func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(10)
-		first, _ := r.take(t.Context(), 6)
-		second, _ := r.take(t.Context(), 4)
+		first, _ := r.acquire(t.Context(), 6)
+		second, _ := r.acquire(t.Context(), 4)
 		var mu sync.Mutex
 		var taken []int
 		go func() {
 			for _, bytes := range []int{1, 25, 1} {
-				release, _ := r.take(t.Context(), bytes)
+				release, _ := r.acquire(t.Context(), bytes)
 				mu.Lock()
 				taken = append(taken, bytes)
 				mu.Unlock()
@@ -55,12 +55,12 @@ func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 
 func TestWaitingForRoomEndsWithTheContext(t *testing.T) {
 	r := newRoom(10)
-	if _, ok := r.take(t.Context(), 100); !ok {
+	if _, ok := r.acquire(t.Context(), 100); !ok {
 		t.Fatal("an empty room takes anything")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, ok := r.take(ctx, 1); ok {
+	if _, ok := r.acquire(ctx, 1); ok {
 		t.Error("there is room in a full one")
 	}
 }
@@ -71,7 +71,7 @@ func version(i int, metadata string) s3.Version {
 }
 
 func TestVersionsKeepOnceWhatTheyHaveInCommon(t *testing.T) {
-	var g gathered
+	var g objectBuilder
 	for i := range 1000 {
 		g.add(version(i, strings.Repeat("x", 2000)))
 	}
@@ -86,7 +86,7 @@ func TestVersionsKeepOnceWhatTheyHaveInCommon(t *testing.T) {
 }
 
 func TestManyVersionsWithAttributesOfTheirOwnKeepNoMoreThanThereIsRoomFor(t *testing.T) {
-	var g gathered
+	var g objectBuilder
 	for i := range 10_000 {
 		g.add(version(i, fmt.Sprint(i, strings.Repeat("x", 2000))))
 	}
@@ -115,7 +115,7 @@ func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
 				}
 			}
 		}
-		var one gathered
+		var one objectBuilder
 		for v := range maps.Keys(maps.Collect(list)) {
 			one.add(v)
 			break
@@ -123,7 +123,7 @@ func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
 		objects := make(chan object, 1000)
 		go func() {
 			defer close(objects)
-			group(t.Context(), "", list, newRoom(3*one.size), objects)
+			sendObjects(t.Context(), "", list, newRoom(3*one.size), objects)
 		}()
 		synctest.Wait()
 		if len(objects) != 3 {

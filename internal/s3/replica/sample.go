@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxStretch is how many bytes of one version are read at most.
-	maxStretch = 8 << 20
-	// readersAtOnce is how many versions are read at the same time.
+	// maxSampledBytes is the maximum number of bytes that are read of one version.
+	maxSampledBytes = 8 << 20
+	// readersAtOnce is the number of versions that are read at the same time.
 	readersAtOnce = 16
 )
 
@@ -35,7 +35,7 @@ type candidate struct {
 
 func newSample(bytes int64) *sample { return &sample{bytes: bytes} }
 
-// offer adds a version to the choice.
+// offer adds a version to the sample at random: reservoir sampling gives each version the same probability.
 func (s *sample) offer(bucket string, v s3.Version) {
 	if v.Size == 0 || s.bytes == 0 || v.Attributes != nil && v.Attributes.Encryption == s3.SSEC {
 		return
@@ -49,13 +49,13 @@ func (s *sample) offer(bucket string, v s3.Version) {
 	}
 }
 
-// choose returns as many versions as the bytes allow, with a random stretch of each.
-func (s *sample) choose() []candidate {
+// pick returns sampled versions, each with a random range of its content, until the ranges reach the byte limit.
+func (s *sample) pick() []candidate {
 	rand.Shuffle(len(s.kept), func(i, j int) { s.kept[i], s.kept[j] = s.kept[j], s.kept[i] })
 	left := s.bytes
 	var chosen []candidate
 	for _, one := range s.kept {
-		one.length = min(one.Size, maxStretch, left)
+		one.length = min(one.Size, maxSampledBytes, left)
 		if one.length == 0 {
 			break
 		}
@@ -66,12 +66,12 @@ func (s *sample) choose() []candidate {
 	return chosen
 }
 
-// check reads the chosen versions on both sides.
+// check reads the picked ranges on both sides and reports differences.
 func (s *sample) check(ctx context.Context, source, target s3.Source, report *Report) error {
 	var mu sync.Mutex
 	var errs []error
-	parallel.Each(readersAtOnce, s.choose(), func(one candidate) {
-		aspects, err := one.differ(ctx, source, target)
+	parallel.Each(readersAtOnce, s.pick(), func(one candidate) {
+		aspects, err := one.compareContent(ctx, source, target)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -89,10 +89,10 @@ func (s *sample) check(ctx context.Context, source, target s3.Source, report *Re
 	return errors.Join(errs...)
 }
 
-// differ returns how the content and the headers differ that both sides return to readers. Listings
-// do not have all headers.
-func (one candidate) differ(ctx context.Context, source, target s3.Source) ([]Aspect, error) {
-	if err := describe(ctx, source, one.bucket, &one.Version); err != nil {
+// compareContent compares the content and the headers that both sides return to clients. Listings do not have all
+// headers.
+func (one candidate) compareContent(ctx context.Context, source, target s3.Source) ([]Aspect, error) {
+	if err := loadAttributes(ctx, source, one.bucket, &one.Version); err != nil {
 		return nil, err
 	}
 	theirs, err := one.read(ctx, source)
@@ -116,7 +116,7 @@ func (one candidate) differ(ctx context.Context, source, target s3.Source) ([]As
 	return differ, nil
 }
 
-// reading is what a reader of a version gets.
+// reading is the content hash and the headers that a client gets for a version.
 type reading struct {
 	sum     [sha256.Size]byte
 	headers map[string]string

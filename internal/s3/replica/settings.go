@@ -17,43 +17,43 @@ import (
 type Warning struct {
 	Bucket  string
 	Setting s3.SettingName
-	// Mark is the hash of its value: a person releases that value.
+	// Mark is the hash of the value: an administrator accepts exactly this value with it.
 	Mark string
 	// Reason is the server's reason, if it gave one.
 	Reason string
 }
 
-// String is the text for a message.
+// String returns the text for a message.
 func (w Warning) String() string {
 	return fmt.Sprintf("the %s of bucket %s (%s) cannot be carried over: %s", w.Setting, w.Bucket, w.Mark, w.Reason)
 }
 
-// active are the settings that are active during a copy: they remove or lock objects, or send
-// notifications about them.
-var active = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
+// activeSettings are the settings that would act on the copied objects during a copy: the server would remove, lock or
+// refuse objects, or send notifications about them.
+var activeSettings = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
 
-// Acts reports whether a setting is active, so that only [Settle] sets it.
-func Acts(name s3.SettingName) bool { return slices.Contains(active, name) }
+// Acts reports whether a setting is active. Only [Settle] sets an active setting.
+func Acts(name s3.SettingName) bool { return slices.Contains(activeSettings, name) }
 
 // Prepare creates the buckets of the source on the target, with all settings that are not active.
-// If a bucket of the source has or had versioning, the target keeps versions. It may be called
-// again at any time.
+// If a bucket of the source has or had versioning, the target keeps versions. Prepare may be called again at any
+// time.
 func Prepare(ctx context.Context, source s3.Source, target s3.Target) ([]Warning, error) {
 	return eachBucket(ctx, source, target, prepare)
 }
 
-// Settle gives the buckets of the target all settings of the source. Call it at the end, when
-// nothing more is copied. Before copying again, call [Prepare], which enables suspended versioning.
+// Settle gives the buckets of the target all settings of the source. Call it after the last sync pass. Before another
+// pass, call [Prepare], which enables suspended versioning again.
 func Settle(ctx context.Context, source s3.Source, target s3.Target) ([]Warning, error) {
 	return eachBucket(ctx, source, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
 		return apply(ctx, target, bucket, want, s3.SettingNames())
 	})
 }
 
-// ActingOf returns the active settings of a bucket, which are not set before [Settle].
+// ActingOf returns the active settings among all settings of a bucket. [Settle] sets them.
 func ActingOf(all s3.Settings) s3.Settings {
 	of := make(s3.Settings)
-	for _, name := range active {
+	for _, name := range activeSettings {
 		if all[name] != "" && all[name] != s3.VersioningEnabled {
 			of[name] = all[name]
 		}
@@ -61,12 +61,12 @@ func ActingOf(all s3.Settings) s3.Settings {
 	return of
 }
 
-// SettleAs is [Settle] if the source is not available: it sets what [ActingOf] returned for buckets
-// before. It skips buckets that the target does not have.
+// SettleAs replaces [Settle] if the source is not available: it sets the settings that [ActingOf] returned earlier, by
+// bucket. It skips buckets that the target does not have.
 func SettleAs(ctx context.Context, target s3.Target, buckets map[string]s3.Settings) ([]Warning, error) {
 	return eachBucket(ctx, recorded{buckets: buckets}, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
 		var names []s3.SettingName // in the order in which they can be set
-		for _, name := range active {
+		for _, name := range activeSettings {
 			if want[name] != "" {
 				names = append(names, name)
 			}
@@ -79,7 +79,7 @@ func SettleAs(ctx context.Context, target s3.Target, buckets map[string]s3.Setti
 	})
 }
 
-// recorded is a source that only has the recorded settings.
+// recorded is a source that has only recorded settings.
 type recorded struct {
 	s3.Source
 	buckets map[string]s3.Settings
@@ -93,7 +93,7 @@ func (r recorded) Settings(_ context.Context, bucket string) (s3.Settings, error
 	return r.buckets[bucket], nil
 }
 
-// eachBucket calls do for each bucket of the source, several at the same time.
+// eachBucket calls do for each bucket of the source, several at the same time, and returns all warnings.
 func eachBucket(ctx context.Context, source s3.Source, target s3.Target,
 	do func(context.Context, s3.Target, string, s3.Settings) ([]Warning, error),
 ) ([]Warning, error) {
@@ -103,7 +103,7 @@ func eachBucket(ctx context.Context, source s3.Source, target s3.Target,
 	}
 	var mu sync.Mutex
 	var all []Warning
-	err = eachOf(ctx, bucketsAtOnce, slices.Values(buckets), func(ctx context.Context, bucket string) error {
+	err = forEach(ctx, bucketsAtOnce, slices.Values(buckets), func(ctx context.Context, bucket string) error {
 		settings, err := source.Settings(ctx, bucket)
 		if errors.Is(err, s3.ErrGone) {
 			return nil
@@ -132,15 +132,15 @@ func prepare(ctx context.Context, target s3.Target, bucket string, want s3.Setti
 	}
 	var quiet []s3.SettingName
 	for _, name := range s3.SettingNames() {
-		if !slices.Contains(active, name) {
+		if !slices.Contains(activeSettings, name) {
 			quiet = append(quiet, name)
 		}
 	}
 	return apply(ctx, target, bucket, want, quiet)
 }
 
-// apply changes the settings that differ. If the target refuses a value, that is a warning;
-// anything else is an error.
+// apply changes the settings that differ. It returns a warning if the target refuses a value, and an error if anything
+// else fails.
 func apply(ctx context.Context, target s3.Target, bucket string, want s3.Settings, names []s3.SettingName) ([]Warning, error) {
 	have, err := target.Settings(ctx, bucket)
 	if err != nil {
@@ -172,7 +172,7 @@ func Try(ctx context.Context, target s3.Target, bucket string, name s3.SettingNa
 	return nil, err
 }
 
-// compareSettings names the settings that differ between the sides.
+// compareSettings returns the names of the settings that differ.
 func compareSettings(ctx context.Context, source, target s3.Source, bucket string) ([]s3.SettingName, error) {
 	var want, have s3.Settings
 	var theirs, ours error

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// md5ETag is the length of an ETag that is an MD5, of an object that was stored in one request.
+// md5ETag is the length of an ETag that is an MD5. An object that was stored in one request has such an ETag.
 const md5ETag = 32
 
 // maxParts is the maximum number of parts of an object.
@@ -22,7 +22,7 @@ const maxParts = 10_000
 // store stores a version on the target in place of the old one.
 func (r *run) store(ctx context.Context, bucket string, c change) error {
 	v := c.version
-	parts := !v.DeleteMarker && r.parted(v)
+	parts := !v.DeleteMarker && r.needsParts(v)
 	replaces := c.old != nil && (c.old.DeleteMarker || v.DeleteMarker)
 	if parts && c.isRewritten() {
 		if err := r.readAll(ctx, bucket, v); err != nil {
@@ -42,15 +42,15 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 	case parts:
 		return r.inParts(ctx, bucket, v)
 	}
-	return r.whole(ctx, bucket, c)
+	return r.inOneRequest(ctx, bucket, c)
 }
 
-// isRewritten reports whether the target has the version with the same ETag. A server refuses to
-// store such a version again if the request has the ETag, so EKCO removes the old one first. It may
-// be the only copy that can be read, so EKCO first reads the content of the source to its end.
+// isRewritten reports whether the target has the version with the same ETag. A server refuses to store such a version
+// again, so EKCO must remove the old version first. The old version may be the only readable copy, so before that,
+// EKCO reads the source's content to its end.
 func (c *change) isRewritten() bool { return c.old != nil && c.old.ETag == c.version.ETag }
 
-// readAll reads a content to its end.
+// readAll reads the content of a version on the source to its end.
 func (r *run) readAll(ctx context.Context, bucket string, v s3.Version) error {
 	return r.retry(ctx, func() error {
 		content, err := r.open(ctx, bucket, v, 0, v.Size)
@@ -63,17 +63,17 @@ func (r *run) readAll(ctx context.Context, bucket string, v s3.Version) error {
 	})
 }
 
-// parted reports whether a version is copied in parts. MinIO knows by the length of the ETag how an
-// encrypted object was stored, and reads it accordingly.
-func (r *run) parted(v s3.Version) bool {
+// needsParts reports whether a version must be copied in parts. An encrypted object must be stored like the original:
+// MinIO decrypts it according to the length of its ETag.
+func (r *run) needsParts(v s3.Version) bool {
 	if v.Attributes.Encryption != s3.Unencrypted {
 		return len(v.ETag) != md5ETag
 	}
 	return v.Size > 2*r.options.PartSize
 }
 
-// whole stores a version with one request.
-func (r *run) whole(ctx context.Context, bucket string, c change) error {
+// inOneRequest stores a version with one request.
+func (r *run) inOneRequest(ctx context.Context, bucket string, c change) error {
 	v, unchecked := c.version, false
 	err := r.retry(ctx, func() error {
 		content, err := r.open(ctx, bucket, v, 0, v.Size)
@@ -92,7 +92,8 @@ func (r *run) whole(ctx context.Context, bucket string, c change) error {
 			c.old = nil
 		}
 		err = r.target.Put(ctx, bucket, v, c.old, content, unchecked)
-		// The ETag may be no checksum of the content, as for an encrypted object. The content was read to its end.
+		// The ETag of an encrypted object, for example, is not a checksum of the content. The next attempt does not
+		// compare it.
 		unchecked = unchecked || errors.Is(err, s3.ErrDigest)
 		return err
 	})
@@ -132,13 +133,13 @@ func (r *run) inParts(ctx context.Context, bucket string, v s3.Version) error {
 	if errors.Is(err, s3.ErrExists) {
 		err = nil
 	}
-	// Not with ctx, which may be done.
+	// ctx may be done, but the upload must be aborted anyway.
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(err, r.target.Abort(abort, bucket, v, upload))
 }
 
-// parts stores the parts of a version. After an error it starts no other part.
+// parts stores the parts of a version. After an error it starts no more parts.
 func (r *run) parts(ctx context.Context, bucket string, v s3.Version, upload string) ([]s3.Part, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -176,13 +177,13 @@ func (r *run) part(ctx context.Context, bucket string, v s3.Version, upload stri
 	return part, err
 }
 
-// retry calls try until it succeeds, cannot succeed, or has failed too often.
+// retry calls try until it succeeds, returns a final error, or reaches the maximum number of attempts.
 func (r *run) retry(ctx context.Context, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := try()
-		if final(err) {
+		if isFinal(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -190,8 +191,8 @@ func (r *run) retry(ctx context.Context, try func() error) error {
 	return err
 }
 
-// final reports whether a retry cannot help.
-func final(err error) bool {
+// isFinal reports whether another attempt would return the same error.
+func isFinal(err error) bool {
 	for _, kind := range []error{s3.ErrGone, s3.ErrExists, s3.ErrLocked, s3.ErrUnreadable, s3.ErrNotOffered, s3.ErrDenied, s3.ErrFull, context.Canceled} {
 		if errors.Is(err, kind) {
 			return true
@@ -200,7 +201,7 @@ func final(err error) bool {
 	return false
 }
 
-// open opens content with the bandwidth limit, and counts its bytes.
+// open opens content of the source with the bandwidth limit, and counts the bytes that are read.
 func (r *run) open(ctx context.Context, bucket string, v s3.Version, offset, length int64) (s3.Content, error) {
 	content, err := r.source.Open(ctx, bucket, v, offset, length)
 	if err != nil {
@@ -217,7 +218,7 @@ type metered struct {
 	run *run
 }
 
-// Read reads no more than the limit allows at once, and waits as long as the limit demands.
+// Read reads at most the limiter's burst, and then waits as long as the limiter requires.
 func (m *metered) Read(into []byte) (int, error) {
 	limit := m.run.options.Bandwidth
 	if limit != nil {

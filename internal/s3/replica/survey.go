@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Extent is the size of a store.
+// Extent is the number of buckets, versions and content bytes of a store.
 type Extent struct {
 	Buckets, Versions, Bytes int64
 	Fingerprint              Fingerprint
@@ -24,16 +24,16 @@ func Survey(ctx context.Context, store s3.Source) (Extent, error) {
 	}
 	extent.Buckets = int64(len(buckets))
 	var mu sync.Mutex
-	err = eachOf(ctx, bucketsAtOnce, slices.Values(buckets), func(ctx context.Context, bucket string) error {
+	err = forEach(ctx, bucketsAtOnce, slices.Values(buckets), func(ctx context.Context, bucket string) error {
 		var versions, bytes int64
-		all := listedAs(bucket, s3.Version{})
+		all := listedFingerprint(bucket, s3.Version{})
 		for v, err := range store.Versions(ctx, bucket, "") {
 			if err != nil {
 				return err
 			}
 			versions++
 			bytes += v.Size
-			all.with(listedAs(bucket, v))
+			all.with(listedFingerprint(bucket, v))
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -8,55 +8,54 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// tracker records the progress of a pass. Buckets and their objects are done in any order; the
-// position is the last one up to which everything is done.
+// tracker records the progress of a pass. Buckets and their objects may be done in any order. The position of the pass
+// is before the first object that is not done.
 type tracker struct {
 	options Options
 
 	mu         sync.Mutex
 	all        Result
 	reportedAt time.Time
-	// buckets are those in progress or waiting for earlier ones, in their order.
+	// buckets are the buckets in progress, and done buckets after them, in order.
 	buckets []*progress
-	// passed counts objects since the last checkpoint, which was at the time at.
-	passed int
-	at     time.Time
+	// sinceCheckpoint counts objects since the last checkpoint. checkpointAt is the time of that checkpoint.
+	sinceCheckpoint int
+	checkpointAt    time.Time
 }
 
 // progress is the progress of a bucket. The tracker's mutex guards it.
 type progress struct {
 	bucket string
-	// room limits open: one large object can take longer than thousands after it.
+	// room limits the memory of open: one large object can take longer than thousands of objects after it.
 	room *room
-	// open are the objects from the position on, of which some are done. first is the number of the
-	// first one, and key is the key before it.
-	open  []place
+	// open are the objects after the position; some of them are done. first is the number of the first of them, and
+	// key is the key of the last object before it.
+	open  []openObject
 	first int
 	key   string
 	// complete is set when there are no more objects.
 	complete bool
 }
 
-// place is an object in the order of the bucket.
-type place struct {
+// openObject is an object that is not done, or that follows an object that is not done.
+type openObject struct {
 	key         string
 	seen, bytes int64
 	done        bool
-	// release frees the memory of this place.
+	// release frees the memory of this entry.
 	release func()
 }
 
-// maxOpenBytes is how many bytes the places after an unfinished object may take: of some ten thousand
-// objects.
+// maxOpenBytes limits the memory of open objects of all buckets: enough for some ten thousand objects.
 const maxOpenBytes = 8 << 20
 
 func newTracker(options Options) *tracker {
 	now := time.Now()
-	return &tracker{options: options, reportedAt: now, at: now}
+	return &tracker{options: options, reportedAt: now, checkpointAt: now}
 }
 
-// begin registers a bucket after those before it.
-func (t *tracker) begin(bucket string, room *room) *progress {
+// addBucket registers the next bucket.
+func (t *tracker) addBucket(bucket string, room *room) *progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := &progress{bucket: bucket, room: room}
@@ -64,14 +63,14 @@ func (t *tracker) begin(bucket string, room *room) *progress {
 	return p
 }
 
-// found registers an object and returns its number. It waits while too many objects follow an
-// unfinished one.
-func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, err error) {
-	release, ok := b.room.take(ctx, versionBytes+len(p.key))
+// addObject registers an object and returns its number. It waits while too many objects follow an object that is not
+// done.
+func (t *tracker) addObject(ctx context.Context, b *progress, p pair) (number int, err error) {
+	release, ok := b.room.acquire(ctx, versionBytes+len(p.key))
 	if !ok {
 		return 0, ctx.Err()
 	}
-	one := place{key: p.key, seen: int64(len(p.source)), release: release}
+	one := openObject{key: p.key, seen: int64(len(p.source)), release: release}
 	for _, v := range p.source {
 		one.bytes += v.Size
 	}
@@ -82,8 +81,8 @@ func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, e
 	return b.first + len(b.open) - 1, nil
 }
 
-// done records that an object is done.
-func (t *tracker) done(b *progress, number int) error {
+// objectDone records that an object is done. It reports the progress, and calls Checkpoint when that is due.
+func (t *tracker) objectDone(b *progress, number int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one := &b.open[number-b.first]
@@ -94,7 +93,7 @@ func (t *tracker) done(b *progress, number int) error {
 	for len(b.open) > 0 && b.open[0].done {
 		b.key, moved = b.open[0].key, true
 		b.open[0].release()
-		t.passed += int(max(b.open[0].seen, 1))
+		t.sinceCheckpoint += int(max(b.open[0].seen, 1))
 		b.open, b.first = b.open[1:], b.first+1
 	}
 	now := time.Now()
@@ -102,19 +101,19 @@ func (t *tracker) done(b *progress, number int) error {
 		t.reportedAt = now
 		t.options.Progress(t.all.Progress)
 	}
-	if !moved || t.buckets[0] != b || t.passed < t.options.CheckpointObjects && now.Sub(t.at) < t.options.CheckpointEvery {
+	if !moved || t.buckets[0] != b || t.sinceCheckpoint < t.options.CheckpointObjects && now.Sub(t.checkpointAt) < t.options.CheckpointEvery {
 		return nil
 	}
 	return t.checkpoint(Position{Bucket: b.bucket, Key: b.key}, now)
 }
 
 func (t *tracker) checkpoint(at Position, now time.Time) error {
-	t.passed, t.at = 0, now
+	t.sinceCheckpoint, t.checkpointAt = 0, now
 	return t.options.Checkpoint(at)
 }
 
-// end records that a bucket is done. The position moves to it when all buckets before it are done.
-func (t *tracker) end(b *progress) error {
+// bucketDone records that a bucket is done. When all buckets before it are also done, it calls Checkpoint.
+func (t *tracker) bucketDone(b *progress) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b.complete = true
@@ -128,21 +127,21 @@ func (t *tracker) end(b *progress) error {
 	return t.checkpoint(Position{Bucket: last, Complete: true}, time.Now())
 }
 
-// tell reports the progress.
-func (t *tracker) tell() {
+// reportProgress reports the progress.
+func (t *tracker) reportProgress() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.options.Progress(t.all.Progress)
 }
 
-// count changes the counters.
+// count changes the counters while mu is held.
 func (t *tracker) count(change func(*Progress)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.all.Progress)
 }
 
-// touched records an object that is changed.
+// touched records an object that differed or may have differed.
 func (t *tracker) touched(p pair) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +156,7 @@ func (t *tracker) notCarried(bucket string, v s3.Version) {
 	t.all.NotCarried.add(Item{bucket, v}.String())
 }
 
-// kept records items that stay on the target alone.
+// kept records items that stay although only the target has them.
 func (t *tracker) kept(items ...Item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,52 +15,53 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// State is how a unit is.
+// State is the state of a unit.
 type State struct {
 	Load, Active, Sub, Result string
-	// Job is set while something is still to be done with it.
+	// Job is set while systemd has a pending job for the unit.
 	Job bool
-	// Invocation tells each start from all others; [NewStart] makes one. One older than 232 has none.
+	// Invocation identifies a start of the unit; [NewStart] creates one. It is empty for systemd before 232.
 	Invocation []byte
-	// ActiveSince is since when it is active, in microseconds since the machine was booted.
+	// ActiveSince is the unit's start time in microseconds since boot.
 	ActiveSince uint64
 }
 
-// Running is the state of a unit that was just started.
+// Running returns the state of a unit that has just started.
 func Running() State {
 	return State{Load: "loaded", Active: "active", Sub: "running", Result: "success", Invocation: NewStart()}
 }
 
-// NewStart tells a start from all others.
+// NewStart returns a new invocation id.
 func NewStart() []byte {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
 	return id
 }
 
-// Systemd is one with units.
+// Systemd is a fake systemd with units.
 type Systemd struct {
-	// Address is that of its bus.
+	// Address is the address of its bus.
 	Address string
 
 	mu    sync.Mutex
 	units map[string]State
-	// after is what becomes of a unit from one look to the next, planned what once it is restarted.
+	// after has the states of a unit that the next reads return, one for each read. planned has the sequences that
+	// begin at its next restarts.
 	after, planned map[string][]State
 	restarts       []string
 	refuses        string
 	restarted      chan string
-	// settled is called when a unit is looked at again in its last state, and next after the next restart.
+	// settled is called at the second read of a unit's last state; next replaces it at the next restart.
 	settled, next func()
 }
 
-// Start starts one for a test, with units that run.
+// Start starts a fake systemd for a test, with running units.
 func Start(t *testing.T, units ...string) *Systemd {
 	t.Helper()
 	return StartAt(t, filepath.Join(t.TempDir(), "bus"), units...)
 }
 
-// StartAt does, with its bus at that path.
+// StartAt is Start with a given path for the bus.
 func StartAt(t *testing.T, path string, units ...string) *Systemd {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
@@ -90,30 +91,30 @@ func StartAt(t *testing.T, path string, units ...string) *Systemd {
 	return s
 }
 
-// AfterRestart says what becomes of a unit from one look to the next once it is restarted the next
-// time. The last state stays. Without, it runs.
+// AfterRestart sets the states that reads return after the unit's next restart, one for each read. The last state
+// stays. The default is a running unit.
 func (s *Systemd) AfterRestart(unit string, states ...State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.planned[unit] = states
 }
 
-// Settled has a function called, once, when a unit that is restarted is looked at again in the last of
-// the states that it was to have.
+// Settled calls a function once, at the second read of the last planned state of a restarted unit.
 func (s *Systemd) Settled(call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = call
 }
 
-// Refuse has it answer each restart with an error.
+// Refuse makes it answer each restart with an error.
 func (s *Systemd) Refuse(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuses = why
 }
 
-// Restarted returns where each unit is told from now on that is restarted, for who restarts it really.
+// Restarted returns a channel that receives the name of each restarted unit from now on, so that the caller can restart
+// the real one.
 func (s *Systemd) Restarted() <-chan string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +122,7 @@ func (s *Systemd) Restarted() <-chan string {
 	return s.restarted
 }
 
-// Restarts are the units that were restarted, in order.
+// Restarts returns the restarted units in order.
 func (s *Systemd) Restarts() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +159,7 @@ func isBroken(err error) bool {
 	return errors.As(err, &of)
 }
 
-// admit takes everybody in.
+// admit accepts any client.
 func admit(in *bufio.Reader, out io.Writer) error {
 	if _, err := in.ReadByte(); err != nil {
 		return err
@@ -198,7 +199,7 @@ func fails(name, why string) *dbus.Message {
 
 const unitPath = "/org/freedesktop/systemd1/unit/"
 
-// answer does what is asked.
+// answer executes a method call.
 func (s *Systemd) answer(call *dbus.Message) *dbus.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +242,7 @@ func (s *Systemd) restart(unit string) *dbus.Message {
 	return returns(dbus.ObjectPath("/org/freedesktop/systemd1/job/7"))
 }
 
-// properties are those of a unit that somebody looks at.
+// properties returns the properties of a unit.
 func (s *Systemd) properties(unit, of string) map[string]dbus.Variant {
 	if of == "org.freedesktop.systemd1.Unit" {
 		if len(s.after[unit]) > 0 {
@@ -275,14 +276,14 @@ func (s *Systemd) properties(unit, of string) map[string]dbus.Variant {
 	return properties
 }
 
-// State is how a unit is now.
+// State returns the present state of a unit.
 func (s *Systemd) State(unit string) State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.units[unit]
 }
 
-// Left is how many states a unit is still to have.
+// Left returns how many planned states of a unit have not been read yet.
 func (s *Systemd) Left(unit string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

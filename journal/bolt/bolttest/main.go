@@ -1,5 +1,5 @@
-// Package bolttest has what the tests of bolt and of rescue share. It does not import the store, whose own tests
-// import it.
+// Package bolttest has helpers for the tests of packages bolt and rescue. It does not import package bolt, because the
+// tests in package bolt import it.
 package bolttest
 
 import (
@@ -14,26 +14,27 @@ import (
 // ChildArgument makes the test binary behave like `ekco journal-child`, which reads a damaged file for the operator.
 const ChildArgument = "journal-child"
 
-// Children are other programs that tests run in their own processes, by their first argument.
+// Children are functions that the test binary runs instead of the tests when a test starts it as another process. The
+// key is the first argument.
 type Children map[string]func(arguments []string) int
 
-// NewChildren returns those that every test of a damaged file needs.
+// NewChildren returns the children that a test of a damaged file needs.
 func NewChildren() Children {
 	return Children{ChildArgument: func(arguments []string) int { return rescue.Child(arguments, os.Stdout, os.Stderr) }}
 }
 
-// Child is the command line of the child that reads a damaged file.
+// Child returns the command line of the child that reads a damaged file.
 func Child() []string { return []string{"/proc/self/exe", ChildArgument} }
 
-// Main runs the child that the arguments name, or else the tests, and then cleanup unless it is nil. It fails if
-// goroutines are left.
+// Main runs the child that the first argument names. Without such an argument it runs the tests, and then cleanup
+// unless it is nil. It fails if goroutines are left.
 func (c Children) Main(m *testing.M, cleanup func()) {
 	if len(os.Args) > 1 {
 		if child, ok := c[os.Args[1]]; ok {
 			os.Exit(child(os.Args[2:]))
 		}
 	}
-	// Children under the race detector would each sleep a second at their end.
+	// By default, a child under the race detector would sleep for a second at its end.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}

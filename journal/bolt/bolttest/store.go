@@ -13,7 +13,7 @@ import (
 // NewPath returns a path for a new journal.
 func NewPath(t testing.TB) string { return t.TempDir() + "/ekco/journal.db" }
 
-// MustClose closes a store.
+// MustClose closes a store, or fails the test.
 func MustClose(t testing.TB, store io.Closer) {
 	t.Helper()
 	if err := store.Close(); err != nil {
@@ -21,7 +21,7 @@ func MustClose(t testing.TB, store io.Closer) {
 	}
 }
 
-// MustVerify verifies an intact file.
+// MustVerify verifies a file, and fails the test if it is not intact.
 func MustVerify(t testing.TB, path string) rescue.Report {
 	t.Helper()
 	report, err := rescue.Verify(path)
@@ -31,7 +31,7 @@ func MustVerify(t testing.TB, path string) rescue.Report {
 	return report
 }
 
-// Observed is an event with a payload of some length about a node.
+// Observed returns a node.observed about a node, with a payload of realistic length.
 func Observed(node string) journal.Draft {
 	return journal.Draft{
 		Type: journal.TypeNodeObserved, Subject: journal.NodeSubject(node, "uid-"+node), Actor: "observer/node",
@@ -42,7 +42,7 @@ func Observed(node string) journal.Draft {
 	}
 }
 
-// ObservedMany is the same event many times.
+// ObservedMany returns the draft of [Observed] count times.
 func ObservedMany(node string, count int) []journal.Draft {
 	drafts := make([]journal.Draft, count)
 	for i := range drafts {
@@ -51,7 +51,7 @@ func ObservedMany(node string, count int) []journal.Draft {
 	return drafts
 }
 
-// MustAppend appends to a journal.
+// MustAppend appends to a journal, or fails the test.
 func MustAppend(t testing.TB, store journal.Store, drafts ...journal.Draft) []journal.Event {
 	t.Helper()
 	events, err := store.Append(t.Context(), drafts...)
@@ -61,7 +61,7 @@ func MustAppend(t testing.TB, store journal.Store, drafts ...journal.Draft) []jo
 	return events
 }
 
-// MustRead reads the events of a query.
+// MustRead returns the events that the query selects, or fails the test.
 func MustRead(t testing.TB, store journal.Store, query journal.Query) []journal.Event {
 	t.Helper()
 	var events []journal.Event
@@ -74,5 +74,5 @@ func MustRead(t testing.TB, store journal.Store, query journal.Query) []journal.
 	return events
 }
 
-// SameRecord reports whether two events are the same bytes.
+// SameRecord reports whether two events have the same stored bytes.
 func SameRecord(a, b journal.Event) bool { return bytes.Equal(a.Record(), b.Record()) }

@@ -9,28 +9,29 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// chain checks records one after the other.
+// chain checks the records of a journal in their order.
 type chain struct {
-	// gaps are those that are still ahead.
+	// gaps are the gaps after the records that are already checked.
 	gaps     []layout.Gap
 	thorough bool
 
 	head   layout.Head
 	first  uint64
 	events uint64
-	// blocks lists the index blocks that the records need, with their bytes if thorough is set.
-	blocks []indexed
-	// open is the block of the last record, unless it is complete.
-	open    *indexed
+	// blocks lists the blocks that the index must have for these records. They have their bytes if thorough is set.
+	blocks []indexBlock
+	// open is the index block of the last record; nil if that record completed the block.
+	open    *indexBlock
 	entries []layout.Entry
 }
 
-type indexed struct {
+// indexBlock is an index block as it must be.
+type indexBlock struct {
 	number uint64
 	bytes  []byte
 }
 
-// next checks the next stored record.
+// next checks the number and the hash of the next stored record.
 func (c *chain) next(seq uint64, record []byte) error {
 	for len(c.gaps) > 0 && c.gaps[0].First == c.head.Seq+1 {
 		c.head = layout.Head{Seq: c.gaps[0].Last, Hash: c.gaps[0].LastHash}
@@ -43,7 +44,7 @@ func (c *chain) next(seq uint64, record []byte) error {
 	if err != nil {
 		return fmt.Errorf("event %d: %w", seq, err)
 	}
-	if !states(record, seq) {
+	if !hasSeq(record, seq) {
 		return damaged("the record at %d is another event", seq)
 	}
 	if c.open != nil && c.open.number != layout.BlockOf(seq) {
@@ -53,7 +54,7 @@ func (c *chain) next(seq uint64, record []byte) error {
 		c.first = seq
 	}
 	if c.open == nil {
-		c.open = &indexed{number: layout.BlockOf(seq)}
+		c.open = &indexBlock{number: layout.BlockOf(seq)}
 	}
 	c.events++
 	c.head = layout.Head{Seq: seq, Hash: hash}
@@ -70,7 +71,7 @@ func (c *chain) next(seq uint64, record []byte) error {
 	return nil
 }
 
-// endBlock adds the open block to those that the index must have.
+// endBlock adds the open block to the blocks that the index must have.
 func (c *chain) endBlock() {
 	block := *c.open
 	if c.thorough {
@@ -80,8 +81,8 @@ func (c *chain) endBlock() {
 	c.open, c.entries = nil, nil
 }
 
-// states reports whether the record begins with this sequence number.
-func states(record []byte, seq uint64) bool {
+// hasSeq reports whether the record begins with this sequence number.
+func hasSeq(record []byte, seq uint64) bool {
 	start := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
 	return bytes.HasPrefix(record, append(start, ','))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The tasks of a child, by its first argument.
+// The first argument of a child is one of these tasks.
 const (
 	childVerify  = "verify"
 	childCheck   = "check"
@@ -24,18 +24,18 @@ const (
 
 // Options configure how a file that may be damaged is read.
 type Options struct {
-	// Child is the command line, to which arguments are added, that runs [Child]. Without it, this process reads the
-	// file.
+	// Child is the command line of a program that calls [Child] with the arguments that EKCO adds. If it is empty, this
+	// process reads the file itself.
 	Child []string
-	// Patience is added to the timeout of the process.
+	// Patience is added to the timeout of the child.
 	Patience time.Duration
 	// Now is the clock for [Salvage].
 	Now func() time.Time
 }
 
-// Child reads a file that may be damaged, in another process: "verify PATH", "check PATH" or "salvage PATH". The
-// program of [Options].Child calls it with the added arguments, its standard output and standard error, and exits
-// with its result.
+// Child is the main function of a child process, which reads a file that may be damaged. The arguments are "verify
+// PATH", "check PATH" or "salvage PATH". The program in [Options].Child must pass its last two arguments, its standard
+// output and its standard error, and exit with the returned code.
 func Child(arguments []string, stdout, stderr io.Writer) int {
 	if len(arguments) != 2 {
 		fmt.Fprintf(stderr, "usage: %s|%s|%s PATH\n", childVerify, childCheck, childSalvage)
@@ -60,7 +60,7 @@ func Child(arguments []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// answer is a report and the kind of an error, for a pipe.
+// answer is what a child writes to its standard output as JSON: its report, and the text and the kind of its error.
 type answer struct {
 	Report  Report `json:"report"`
 	Problem string `json:"problem,omitempty"`
@@ -87,24 +87,24 @@ func answerOf(report Report, err error) answer {
 	return a
 }
 
-// carried is an error from the child: its text, and the error that callers test for.
-type carried struct {
+// childError is an error of the child. It has the text of that error, and wraps the sentinel error kind.
+type childError struct {
 	text string
 	kind error
 }
 
-func (c carried) Error() string { return c.text }
-func (c carried) Unwrap() error { return c.kind }
+func (c childError) Error() string { return c.text }
+func (c childError) Unwrap() error { return c.kind }
 
 func (a answer) result() (Report, error) {
 	if a.Problem == "" {
 		return a.Report, nil
 	}
-	return a.Report, carried{text: a.Problem, kind: errorKinds[a.Kind]}
+	return a.Report, childError{text: a.Problem, kind: errorKinds[a.Kind]}
 }
 
-// Inspect verifies the file before it is opened. It expects that the lock is held. Its error wraps
-// [journal.ErrUnverified] if it is not about the file.
+// Inspect verifies a journal's file before EKCO opens it. The caller must hold the lock. The error wraps
+// [journal.ErrUnverified] if its cause is not the content of the file.
 func Inspect(ctx context.Context, path string, options Options) (report Report, err error) {
 	if len(options.Child) > 0 {
 		limit, err := childLimit(path)
@@ -112,38 +112,38 @@ func Inspect(ctx context.Context, path string, options Options) (report Report, 
 			return report, err
 		}
 		report, err = ask(ctx, limit+options.Patience, append(slices.Clip(options.Child), childVerify, path))
-		return report, unlessFinding(ctx, err)
+		return report, markUnverified(ctx, err)
 	}
 	report, err = verify(path, false)
-	return report, unlessFinding(ctx, err)
+	return report, markUnverified(ctx, err)
 }
 
-// VerifyIn is [Verify] in a child, see [Options]. The error also wraps [journal.ErrUnverified] if the child did not
-// finish. Only ctx limits its time.
+// VerifyIn runs [Verify] in a child; see [Options]. If the child did not finish, the error wraps
+// [journal.ErrUnverified]. There is no time limit except ctx.
 func VerifyIn(ctx context.Context, child []string, path string) (Report, error) {
 	report, err := ask(ctx, noLimit, append(slices.Clip(child), childCheck, path))
-	return report, unlessFinding(ctx, err)
+	return report, markUnverified(ctx, err)
 }
 
-// unlessFinding marks an error that is not about the file.
-func unlessFinding(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || finding(err) {
+// markUnverified adds [journal.ErrUnverified] to an error whose cause is not the content of the file.
+func markUnverified(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || isFinding(err) {
 		return err
 	}
 	return fmt.Errorf("%w, and is unchanged: %w", journal.ErrUnverified, err)
 }
 
-// finding reports whether the error is about the file.
-func finding(err error) bool {
-	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
-		if errors.Is(err, says) {
+// isFinding reports whether the error is a result of the verification, and not a failure to verify.
+func isFinding(err error) bool {
+	for _, sentinel := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
+		if errors.Is(err, sentinel) {
 			return true
 		}
 	}
 	return false
 }
 
-// ask runs a child that verifies a file.
+// ask runs a child that verifies a file, and returns its answer.
 func ask(ctx context.Context, limit time.Duration, argv []string) (Report, error) {
 	var stdout bytes.Buffer
 	if err := runFor(ctx, limit, argv, &stdout); err != nil {

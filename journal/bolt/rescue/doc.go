@@ -1,7 +1,7 @@
-// Package rescue reads files that may be damaged, and repairs them: it verifies a journal, distinguishes a damaged
-// one from a file that never was one, and salvages its events. It trusts nothing in a file and reads bbolt's pages
-// itself, if possible in another process.
+// Package rescue verifies and repairs a journal's file that may be damaged. It distinguishes a damaged journal from a
+// file that never was a journal, and copies the readable events into a new journal. A damaged file can crash bbolt, so
+// the package reads bbolt's pages itself, if possible in another process.
 //
-// Package bolt opens only files that this package found intact; this package does not use a store. README.md of
-// package journal says which damage it finds, and which not.
+// Package bolt opens only files that this package has verified. README.md of package journal says which damage this
+// package detects.
 package rescue

@@ -3,10 +3,9 @@ package rescue
 // BranchPage are the flags of a page that leads to others.
 const BranchPage = branchPage
 
-// Finding and Rebuild are for tests that open what they examine: a store imports
-// this package.
+// Finding and Rebuild are for tests that open what they examine: a store imports this package.
 var (
-	Finding = finding
+	Finding = isFinding
 	Rebuild = rebuild
 )
 

@@ -15,12 +15,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// ErrBlank is the error for a file without content, which may have been a journal or not; see [Surroundings.Judge].
+// ErrBlank is the error for a file without content. It may or may not have been a journal; see [Surroundings.Judge].
 var ErrBlank = errors.New("the file is empty, or all of its bytes are zero")
 
-// recognise distinguishes a damaged journal from a file that never was one, given the error of the verification and
-// the buckets it found, if any. It returns that error for a journal: a file with one of EKCO's records in it, or a
-// bbolt file of no other program.
+// recognise distinguishes a damaged journal from a file that never was a journal. problem is the error of the
+// verification, and buckets has the buckets that the verification found. recognise returns problem if the file is a
+// damaged journal: it has a record of EKCO, or it is a bbolt file and not known to be another program's.
 func recognise(path string, problem error, buckets map[string][]byte) error {
 	if !errors.Is(problem, journal.ErrDamaged) {
 		return problem
@@ -34,7 +34,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 	if err := s.size(); err != nil {
 		return errors.Join(problem, err)
 	}
-	ours, err := s.anything()
+	ours, err := s.hasAnything()
 	switch {
 	case err != nil:
 		return errors.Join(problem, err)
@@ -42,7 +42,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 		return problem
 	case len(buckets) > 0 && buckets[string(layout.RecordsBucket)] == nil:
 		return journal.ErrNotAJournal // another program's database
-	case s.anyMagic():
+	case s.hasMagic():
 		return problem
 	}
 	blank, err := isBlank(file)
@@ -55,8 +55,8 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 	return journal.ErrNotAJournal
 }
 
-// anything reports whether a page of the file has something of EKCO's.
-func (s *scavenger) anything() (bool, error) {
+// hasAnything reports whether a page of the file has a record, a gap, an identity or a snapshot of EKCO.
+func (s *scavenger) hasAnything() (bool, error) {
 	s.gaps = make(map[uint64][]layout.Gap)
 	for id := uint64(2); id < s.meta.end; id++ {
 		if err := s.collectPage(id); err != nil {
@@ -69,8 +69,8 @@ func (s *scavenger) anything() (bool, error) {
 	return false, nil
 }
 
-// anyMagic reports whether bbolt's magic number is at the place of a meta page, for any page size.
-func (p *pages) anyMagic() bool {
+// hasMagic reports whether the file has bbolt's magic number where a meta page would be. It tries all page sizes.
+func (p *pages) hasMagic() bool {
 	for at := int64(0); at <= maxPageSize; at = max(2*at, minPageSize) {
 		var number [4]byte
 		if _, err := p.ReadAt(number[:], at+pageHeader); err == nil && order.Uint32(number[:]) == boltMagic {
@@ -80,8 +80,8 @@ func (p *pages) anyMagic() bool {
 	return false
 }
 
-// isBlank reports whether the file has no content: it is empty, all zero, or ends within the header of bbolt's first
-// page.
+// isBlank reports whether the file has no content: it is empty, has only zero bytes, or has only a part of the header
+// of bbolt's first page.
 func isBlank(file *os.File) (bool, error) {
 	header := make([]byte, pageHeader, pageHeader+4)
 	header[8] = metaPage
@@ -109,18 +109,19 @@ func isBlank(file *os.File) (bool, error) {
 
 // Surroundings describes the files next to a journal before the lock is taken.
 type Surroundings struct {
-	// locked is set if there is a lock file: a journal was open here.
+	// locked is set if there is a lock file, so that a journal was once open at the path.
 	locked bool
-	// traces is set if a lock file, an export or a renamed file shows that there was a journal at the path.
+	// traces is set if a lock file, an export or a damaged file shows that there was a journal at the path.
 	traces bool
 }
 
-// LookAround must be called before the lock is taken, since the lock file is a trace.
+// LookAround returns which files are next to the journal. Call it before the lock is acquired, because that creates the
+// lock file.
 func LookAround(path string) Surroundings {
 	_, err := os.Lstat(path + files.LockSuffix)
 	s := Surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
 	s.traces = s.locked
-	entries, _ := os.ReadDir(filepath.Dir(path)) // what cannot be listed is not a trace
+	entries, _ := os.ReadDir(filepath.Dir(path)) // ignores an error: no trace was found then
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, filepath.Base(path)+files.DamagedSuffix) ||
@@ -131,11 +132,12 @@ func LookAround(path string) Surroundings {
 	return s
 }
 
-// errOverwritten is the error for a journal without any of its content.
+// errOverwritten is the error for a journal whose whole content was overwritten.
 var errOverwritten = errors.New("it no longer has anything of a journal")
 
-// Judge decides about a file without content by the files next to it, and names the file that is not a journal. At
-// EKCO's own path, such a file is the remains of the journal.
+// Judge converts the error of a verification, using the files next to the journal. A file without content is a damaged
+// journal if they show that there was a journal. So is a file that is not a journal, if own is set: then only EKCO uses
+// the path. Other files are not a journal, and the error names them.
 func (s Surroundings) Judge(path string, own bool, err error) error {
 	switch {
 	case errors.Is(err, ErrBlank) && s.traces:
@@ -148,8 +150,8 @@ func (s Surroundings) Judge(path string, own bool, err error) error {
 	return err
 }
 
-// GiveUp releases the lock of a journal that could not be opened. It leaves no lock file next to a file that is not a
-// journal.
+// GiveUp releases the lock of a journal that could not be opened because of err, and returns err. If the file is not a
+// journal, GiveUp also removes the lock file, unless that existed before.
 func (s Surroundings) GiveUp(path string, lock *os.File, readOnly bool, err error) error {
 	if errors.Is(err, journal.ErrNotAJournal) && !readOnly && !s.locked {
 		err = errors.Join(err, os.Remove(path+files.LockSuffix))

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The code below reads bbolt's file format itself, with pread and bounds checks. bbolt maps the file into memory and
-// trusts it: damaged pages make it panic, fault or loop.
+// The constants of bbolt's file format. The code below reads this format with pread, and checks all bounds. bbolt
+// itself maps the file into memory and checks little, so a damaged page can make it panic, fault or loop forever.
 const (
 	boltMagic     = 0xED0CDAED
 	boltVersion   = 2
@@ -35,7 +35,7 @@ const (
 
 var order = binary.LittleEndian
 
-// pages is a bbolt file.
+// pages reads the pages of a bbolt file.
 type pages struct {
 	*os.File
 	size     int64
@@ -44,7 +44,7 @@ type pages struct {
 	buffers  [maxDepth][]byte
 }
 
-// boltMeta is bbolt's meta page.
+// boltMeta is the content of a meta page of bbolt.
 type boltMeta struct {
 	pageSize uint32
 	root     uint64
@@ -58,8 +58,9 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, journal.ErrDamaged)...)
 }
 
-// openPages reads the meta pages. Both must be intact and of consecutive transactions, as bbolt always leaves them:
-// if one of them is unreadable, bbolt would silently use the transaction before.
+// openPages opens a file and reads both meta pages. Both must be intact and from consecutive transactions, as bbolt
+// always writes them. bbolt itself accepts a file with one damaged meta page, and could silently ignore the last
+// transaction.
 func openPages(path string) (*pages, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *pages) readMeta(at int64) (boltMeta, error) {
 	return meta, nil
 }
 
-// page is one page with its overflow.
+// page is one page, including its overflow pages.
 type page struct {
 	id       uint64
 	flags    uint16
@@ -133,7 +134,7 @@ type page struct {
 	bytes    []byte
 }
 
-// read returns page id, in a buffer that the next read at the same depth uses again.
+// read returns the page with this number. The next read with the same depth overwrites its bytes.
 func (p *pages) read(id uint64, depth int) (page, error) {
 	if depth >= maxDepth {
 		return page{}, damaged("page %d is too deep", id)
@@ -180,12 +181,12 @@ func (p *pages) fill(id, count uint64, depth int) ([]byte, error) {
 type element struct {
 	flags      uint32
 	key, value []byte
-	// at is the offset of the value in the page.
+	// at is the offset of the value in its page.
 	at    int64
 	child uint64
 }
 
-// elementOf returns item i; b starts with the page's header.
+// elementOf returns item i of a page. b is the whole page, and leaf says whether it is a leaf page.
 func elementOf(b []byte, leaf bool, i int) (element, error) {
 	at := uint64(pageHeader + i*elementHeader)
 	if at+elementHeader > uint64(len(b)) {
@@ -209,7 +210,7 @@ func elementOf(b []byte, leaf bool, i int) (element, error) {
 	return element{flags: order.Uint32(header), key: b[from:middle:middle], value: b[middle:to:to], at: int64(middle)}, nil
 }
 
-// freeIn returns the numbers of the free pages.
+// freeIn returns the numbers of the free pages, from the freelist page.
 func freeIn(list page) ([]uint64, error) {
 	if list.flags != freelistPage {
 		return nil, damaged("page %d should be the freelist and has flags %x", list.id, list.flags)

@@ -14,17 +14,19 @@ import (
 	"time"
 )
 
-// A child that takes longer than this is considered hung.
+// EKCO stops a child that takes longer than childGrace, plus a second for each childBytesPerSec of the file.
 const (
-	childGrace         = 15 * time.Second
-	childBytesPerSec   = 4 << 20
-	childStderrToQuote = 2 << 10
+	childGrace       = 15 * time.Second
+	childBytesPerSec = 4 << 20
 )
 
-// noLimit is for a child of a command that a user can interrupt.
+// childStderrToQuote is how many bytes of a child's standard error an error message quotes.
+const childStderrToQuote = 2 << 10
+
+// noLimit is the time limit for a child of a command, which a user can interrupt.
 const noLimit = time.Duration(math.MaxInt64)
 
-// childLimit returns how long reading the file may take.
+// childLimit returns the time limit for a child that reads the file at path.
 func childLimit(path string) (time.Duration, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -37,8 +39,8 @@ func limitFor(size int64) time.Duration {
 	return childGrace + time.Duration(size/childBytesPerSec)*time.Second
 }
 
-// runFor runs a child that reads a file. Its error wraps [journal.ErrDamaged] if the file crashed the child, but not
-// if the child could not be started, was killed, timed out or gave up.
+// runFor runs a child that reads a file, for at most limit. The error wraps [journal.ErrDamaged] if the file crashed
+// the child, but not if the child could not be started, was killed, timed out, or returned an error.
 func runFor(ctx context.Context, limit time.Duration, argv []string, stdout io.Writer) error {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s", limit))
 	defer cancel()
@@ -51,14 +53,14 @@ func runFor(ctx context.Context, limit time.Duration, argv []string, stdout io.W
 		return fmt.Errorf("the process that reads the file was stopped: %w", ctx.Err())
 	case late != nil:
 		return fmt.Errorf("the process that reads the file was stopped: %w%s", late, stderr)
-	case diedOfTheFile(err, stderr.text):
+	case crashedByFile(err, stderr.text):
 		return damaged("the file crashed the process that reads it: %w%s", err, stderr)
 	}
 	return fmt.Errorf("the process that reads the file ended early: %w%s", err, stderr)
 }
 
-// runAlone runs a program in another process group, so that it gets no signals from EKCO's terminal. It dies with
-// EKCO.
+// runAlone runs a program in its own process group, so that it gets no signals from EKCO's terminal. The kernel kills
+// the program when EKCO ends.
 func runAlone(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Stdout, command.Stderr, command.WaitDelay = stdout, stderr, time.Second
@@ -69,15 +71,17 @@ func runAlone(ctx context.Context, argv []string, stdout, stderr io.Writer) erro
 	return command.Run()
 }
 
-// childEnvironment adds settings to EKCO's own: a panic must not end in SIGABRT, and the child's memory must fit with
-// EKCO's into kURL's limit of 128 MiB. With them, salvaging 500 MiB takes 80 MiB.
+// childEnvironment returns EKCO's environment variables and two more. GOTRACEBACK keeps a panic from ending in SIGABRT.
+// GOMEMLIMIT limits the child's memory, because EKCO and the child together must fit into kURL's limit of 128 MiB; with
+// it, salvaging a journal of 500 MiB takes 80 MiB.
 func childEnvironment(own []string) []string {
 	return append([]string{"GOMEMLIMIT=48MiB"}, append(own, "GOTRACEBACK=single")...)
 }
 
-// diedOfTheFile reports whether the file crashed the child: by a fault, as bbolt can cause on a damaged file, or by a
-// panic. Other ends have other causes: a signal from a terminal, the kubelet, or the kernel's OOM killer.
-func diedOfTheFile(err error, stderr []byte) bool {
+// crashedByFile reports whether the file crashed the child. It did if the child ended by a memory fault, which bbolt
+// can cause on a damaged file, or by a panic. Other signals come from a terminal, the kubelet or the kernel's OOM
+// killer.
+func crashedByFile(err error, stderr []byte) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
 		return false
@@ -90,8 +94,8 @@ func diedOfTheFile(err error, stderr []byte) bool {
 	return ok && status.Signaled() && (status.Signal() == syscall.SIGSEGV || status.Signal() == syscall.SIGBUS)
 }
 
-// panicked finds the first words of a Go program about a panic or a fault. Other fatal errors, such as out of memory,
-// do not count.
+// panicked reports whether the standard error of a Go program shows a panic or a memory fault. Other fatal errors, such
+// as lack of memory, do not count.
 func panicked(stderr []byte) bool {
 	for line := range bytes.Lines(stderr) {
 		for _, start := range []string{
@@ -105,7 +109,7 @@ func panicked(stderr []byte) bool {
 	return false
 }
 
-// quote keeps the begin of a child's standard error.
+// quote is a writer that keeps only the first bytes of a child's standard error.
 type quote struct {
 	limit int
 	text  []byte

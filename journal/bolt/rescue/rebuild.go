@@ -18,10 +18,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// batchEvents is how many events one transaction writes.
+// batchEvents is how many events one transaction of a rebuilder writes.
 const batchEvents = 4096
 
-// rebuilder writes a new journal file from records.
+// rebuilder writes a new journal from the records of a damaged one.
 type rebuilder struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
@@ -31,11 +31,12 @@ type rebuilder struct {
 	pending   int
 	recovered uint64
 	lost      uint64
-	// named are the damaged files that the readable prefix names.
-	named []string
+	// mentioned are the damaged files that the recovered events mention.
+	mentioned []string
 }
 
-// rebuild writes and syncs a file with what feed adds to the rebuilder, and the event of last at its end.
+// rebuild writes a new journal file and syncs it. feed must add the records to the rebuilder; last then returns the
+// draft of the last event.
 func rebuild(path string, now func() time.Time, feed func(*rebuilder) error, last func(*rebuilder) journal.Draft) error {
 	db, err := files.OpenDB(path, false)
 	if err != nil {
@@ -92,8 +93,8 @@ func (r *rebuilder) add(draft journal.Draft) error {
 	return r.Append(&event, r.now())
 }
 
-// read reads a scavenger's lines until they end or become invalid. If they stopped for a reason that is not in the
-// file, that is an error, since there is more to read.
+// read reads the lines that a scavenger writes, until the first invalid line or the end. If reading fails for a reason
+// other than damage of the file, read returns an error, because the file may have more events.
 func (r *rebuilder) read(lines io.Reader) error {
 	input := bufio.NewReaderSize(lines, 1<<16)
 	for {
@@ -113,7 +114,7 @@ func (r *rebuilder) read(lines io.Reader) error {
 	}
 }
 
-// line reports whether more lines may follow.
+// line handles one line of a scavenger. It returns false if the line is the last one or invalid.
 func (r *rebuilder) line(letter byte, content []byte) (more bool, err error) {
 	switch letter {
 	case lineIdentity:
@@ -156,7 +157,7 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 	if _, err := journal.CheckRecord(r.Hash, content); err != nil {
 		return false, nil
 	}
-	r.learn(event)
+	r.noteIdentity(event)
 	if err := r.Put(event.Seq, content, event); err != nil {
 		return false, err
 	}
@@ -164,8 +165,8 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 	return true, r.commitSome()
 }
 
-// learn reads the journal's id and its earlier salvages from an event.
-func (r *rebuilder) learn(event journal.Event) {
+// noteIdentity reads the journal's id and its earlier salvages from an event.
+func (r *rebuilder) noteIdentity(event journal.Event) {
 	if event.Seq != 1 && event.Type != journal.TypeJournalSalvaged {
 		return
 	}
@@ -173,11 +174,11 @@ func (r *rebuilder) learn(event journal.Event) {
 	case *journal.JournalCreated:
 		r.id.JournalID = p.JournalID
 	case *journal.JournalSalvaged:
-		r.named = append(r.named, p.DamagedFile)
+		r.mentioned = append(r.mentioned, p.DamagedFile)
 	}
 }
 
-// commitSome limits what a transaction keeps in memory.
+// commitSome begins a new transaction after each batchEvents events, to limit the memory of a transaction.
 func (r *rebuilder) commitSome() error {
 	if r.pending++; r.pending < batchEvents {
 		return nil
@@ -194,11 +195,12 @@ func (r *rebuilder) commitSome() error {
 	return err
 }
 
-// finding describes what this file has of the damaged one.
-func (r *rebuilder) finding(aside string, earlier []string, problem error) journal.JournalSalvaged {
+// salvaged returns which events of the damaged file the new file has. aside is the damaged file's new name, and earlier
+// are the names of files that were damaged before.
+func (r *rebuilder) salvaged(aside string, earlier []string, problem error) journal.JournalSalvaged {
 	found := journal.JournalSalvaged{
 		DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered, LostAtLeast: r.lost,
-		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.named, file) }),
+		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.mentioned, file) }),
 	}
 	if r.recovered > 0 {
 		found.LastSeq = r.Seq

@@ -12,12 +12,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// Salvage writes an intact journal to path, and renames the damaged one. If it is killed, either the damaged or the
-// new file is at path. It expects that the lock is held; problem is the error of the verification. The result is also
-// the last event of the new journal.
+// Salvage renames the damaged file and writes a new journal with its readable events to path. If EKCO is killed, the
+// file at path is either still the damaged file or the complete new journal. The caller must hold the lock. problem is
+// the error of the verification. The result is also the payload of the new journal's last event.
 //
 // The error wraps [journal.ErrUnverified] if the damaged file was not read to its end, and [journal.ErrUnwritable] if
-// the new one could not be written.
+// the new file could not be written.
 func Salvage(ctx context.Context, path string, options Options, problem error) (found journal.JournalSalvaged, err error) {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return found, err
@@ -32,7 +32,7 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	}
 	feed := func(r *rebuilder) error { return r.readScavenged(ctx, path, options) }
 	err = rebuild(path+files.SalvageSuffix, options.Now, feed, func(r *rebuilder) journal.Draft {
-		found = r.finding(aside, earlier, problem)
+		found = r.salvaged(aside, earlier, problem)
 		return journal.Draft{
 			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
 		}
@@ -52,8 +52,8 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	return found, nil
 }
 
-// readScavenged feeds the output of [scavenge] to the rebuilder. If the process that runs it ends early with
-// [journal.ErrDamaged], the file crashed it, and no more can be read.
+// readScavenged runs [scavenge] and passes its output to the rebuilder. If the file crashes the process that runs
+// scavenge, readScavenged uses the output until then, because no more can be read.
 func (r *rebuilder) readScavenged(ctx context.Context, path string, options Options) error {
 	reader, writer := io.Pipe()
 	ended := make(chan struct{})

@@ -14,23 +14,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// A scavenger's output is lines of one letter and its content.
+// A scavenger writes lines. Each line is one of these letters and a JSON value.
 const (
-	lineIdentity = 'I'
-	lineGap      = 'G'
-	lineRecord   = 'R'
-	lineSnapshot = 'S'
+	lineIdentity = 'I' // layout.Identity
+	lineGap      = 'G' // layout.Gap
+	lineRecord   = 'R' // a stored record
+	lineSnapshot = 'S' // journal.Snapshot
 	lineEnd      = 'E' // scavenged
 )
 
-// scavenged is the last line of a scavenger that finished.
+// scavenged is the content of the last line. A scavenger that did not finish does not write it.
 type scavenged struct {
-	// LostAtLeast is how many events must have existed after the last one that was written.
+	// LostAtLeast is how many events existed at least after the last record that the scavenger wrote.
 	LostAtLeast uint64 `json:"lost_at_least"`
 }
 
-// scavenge writes the longest prefix of the journal that is left in a damaged file. It reads every page, reachable or
-// not: the hash of a record proves its place.
+// scavenge writes all events of a damaged file before the first lost or changed one. It reads every page, also pages
+// that bbolt's tree does not reach, because the hash of a record proves that the record belongs to the journal.
 func scavenge(path string, out *bufio.Writer) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -47,23 +47,24 @@ func scavenge(path string, out *bufio.Writer) error {
 	return s.write()
 }
 
+// scavenger collects everything of a journal that it finds in a damaged file.
 type scavenger struct {
 	*pages
 	out        *bufio.Writer
 	identities []layout.Identity
-	gaps       map[uint64][]layout.Gap // by their first event
+	gaps       map[uint64][]layout.Gap // by the number of their first event
 	records    []place
 	snapshots  []journal.Snapshot
 }
 
-// place is the position of a record, or of an older copy of it.
+// place is the position of a record in the file. A file can have several copies of a record.
 type place struct {
 	seq    uint64
 	offset int64
 	length int
 }
 
-// size works with one meta page, or none.
+// size sets the sizes of the file and of its pages. It needs no intact meta page.
 func (s *scavenger) size() error {
 	info, err := s.Stat()
 	if err != nil {
@@ -83,7 +84,8 @@ func (s *scavenger) collect() error {
 			return err
 		}
 	}
-	// Of gaps with the same first event, the longest is the newest.
+	// Several gaps with the same first event are versions of one gap. The longest one is the newest, and is tried
+	// first.
 	for _, gaps := range s.gaps {
 		slices.SortFunc(gaps, func(a, b layout.Gap) int { return cmp.Compare(b.Last, a.Last) })
 	}
@@ -91,7 +93,7 @@ func (s *scavenger) collect() error {
 	return nil
 }
 
-// collectPage skips a page that is damaged or not a leaf.
+// collectPage collects the content of a page. It skips a page that is damaged or not a leaf page.
 func (s *scavenger) collectPage(id uint64) error {
 	read, err := s.read(id, 0)
 	if errors.Is(err, journal.ErrDamaged) || (err == nil && read.flags != leafPage) {
@@ -104,7 +106,7 @@ func (s *scavenger) collectPage(id uint64) error {
 	return nil
 }
 
-// page collects from a leaf page at offset.
+// page collects the content of a leaf page. offset is the position of the page in the file.
 func (s *scavenger) page(b []byte, count int, offset int64) {
 	values := make(map[string][]byte)
 	for i := range count {
@@ -130,13 +132,13 @@ func (s *scavenger) inlined(value []byte, offset int64) {
 	s.page(b, int(order.Uint16(b[10:])), offset+bucketHeader)
 }
 
-// numbered reports whether the element is a record or a gap.
+// numbered collects an element that is a record or a gap, and reports whether it is one.
 func (s *scavenger) numbered(e element, offset int64) bool {
 	seq, err := layout.Number(e.key)
 	if err != nil {
 		return false
 	}
-	if states(e.value, seq) {
+	if hasSeq(e.value, seq) {
 		s.records = append(s.records, place{seq: seq, offset: offset, length: len(e.value)})
 		return true
 	}
@@ -182,7 +184,8 @@ func (s *scavenger) write() error {
 	return s.line(lineEnd, scavenged{LostAtLeast: s.lostAfter(end.Seq)})
 }
 
-// lostAfter counts up to the highest event anywhere in the file.
+// lostAfter returns how many events after the event last are lost, up to the highest event number in the file. Events
+// that retention moved out do not count.
 func (s *scavenger) lostAfter(last uint64) uint64 {
 	if len(s.records) == 0 || s.records[len(s.records)-1].seq <= last {
 		return 0
@@ -197,10 +200,10 @@ func (s *scavenger) lostAfter(last uint64) uint64 {
 	return lost
 }
 
-// next writes what follows end and returns the new end; the old one if nothing follows.
+// next writes the record or gap that follows end, and returns the new end. If nothing follows, it returns the old end.
 func (s *scavenger) next(end layout.Head) (layout.Head, error) {
 	for _, missing := range s.gaps[end.Seq+1] {
-		if s.goesOn(missing) {
+		if s.continuesAfter(missing) {
 			return layout.Head{Seq: missing.Last, Hash: missing.LastHash}, s.line(lineGap, missing)
 		}
 	}
@@ -214,8 +217,9 @@ func (s *scavenger) next(end layout.Head) (layout.Head, error) {
 	return next, s.raw(lineRecord, record)
 }
 
-// goesOn reports whether an event follows the gap; nothing may follow a gap that was later joined with another one.
-func (s *scavenger) goesOn(missing layout.Gap) bool {
+// continuesAfter reports whether the file has the event after the gap, or another gap there. If not, the gap is an old
+// version, which retention has extended since.
+func (s *scavenger) continuesAfter(missing layout.Gap) bool {
 	if len(s.gaps[missing.Last+1]) > 0 {
 		return true
 	}
@@ -223,7 +227,7 @@ func (s *scavenger) goesOn(missing layout.Gap) bool {
 	return err == nil
 }
 
-// find returns the record that follows end.
+// find returns the record that follows end, and the end after it. It tries all copies of the record.
 func (s *scavenger) find(end layout.Head) ([]byte, layout.Head, error) {
 	seq := end.Seq + 1
 	i, _ := slices.BinarySearchFunc(s.records, seq, func(p place, seq uint64) int { return cmp.Compare(p.seq, seq) })
@@ -232,14 +236,14 @@ func (s *scavenger) find(end layout.Head) ([]byte, layout.Head, error) {
 		if _, err := s.ReadAt(record, s.records[i].offset); err != nil {
 			return nil, end, err
 		}
-		if hash, err := journal.CheckRecord(end.Hash, record); err == nil && states(record, seq) {
+		if hash, err := journal.CheckRecord(end.Hash, record); err == nil && hasSeq(record, seq) {
 			return record, layout.Head{Seq: seq, Hash: hash}, nil
 		}
 	}
 	return nil, end, damaged("no record follows event %d", end.Seq)
 }
 
-// writeIdentity prefers an identity with a cluster.
+// writeIdentity writes the journal's identity. It prefers one with the UID of a cluster, since that is the newer one.
 func (s *scavenger) writeIdentity() error {
 	if len(s.identities) == 0 {
 		return nil
@@ -253,7 +257,7 @@ func (s *scavenger) writeIdentity() error {
 	return s.line(lineIdentity, best)
 }
 
-// writeSnapshot writes the newest one that has no lost events.
+// writeSnapshot writes the newest snapshot that includes no lost events.
 func (s *scavenger) writeSnapshot(last uint64) error {
 	var best *journal.Snapshot
 	for i, snapshot := range s.snapshots {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// tree visits the reachable pages and records which it saw.
+// tree reads the pages of bbolt's tree, and notes which pages it has read.
 type tree struct {
 	*pages
 	seen []bool
@@ -13,7 +13,8 @@ type tree struct {
 
 func newTree(p *pages) *tree { return &tree{pages: p, seen: make([]bool, p.meta.end)} }
 
-// claim records that a page is used; every page must be used once.
+// claim notes that a page is in use. It returns an error if the page was already in use, because each page has only one
+// use.
 func (t *tree) claim(read page) error {
 	for id := read.id; id <= read.id+read.overflow; id++ {
 		if t.seen[id] {
@@ -24,7 +25,7 @@ func (t *tree) claim(read page) error {
 	return nil
 }
 
-// buckets returns the root buckets by name; their values are copies.
+// buckets returns a copy of the value of each top-level bucket, by name.
 func (t *tree) buckets() (map[string][]byte, error) {
 	found := make(map[string][]byte)
 	err := t.walk(t.meta.root, 0, nil, nil, func(e element) error {
@@ -40,7 +41,7 @@ func (t *tree) buckets() (map[string][]byte, error) {
 	return found, nil
 }
 
-// each visits the items of a bucket in order. They are valid until visit returns.
+// each calls visit with each item of a bucket, in order. visit must not keep key and value.
 func (t *tree) each(name string, bucket []byte, visit func(key, value []byte) error) error {
 	plain := func(e element) error {
 		if e.flags != 0 {
@@ -60,7 +61,7 @@ func (t *tree) each(name string, bucket []byte, visit func(key, value []byte) er
 	return nil
 }
 
-// inline visits a bucket that is small enough to be in its parent's page.
+// inline visits the items of a bucket that is so small that bbolt stores it in its parent's page.
 func (t *tree) inline(b []byte, visit func(element) error) error {
 	if len(b) < pageHeader {
 		return damaged("an inline bucket has %d bytes", len(b))
@@ -72,8 +73,8 @@ func (t *tree) inline(b []byte, visit func(element) error) error {
 	return t.leaf(inlined, nil, nil, visit)
 }
 
-// walk visits the tree under a page. Keys must be from low, inclusive, to high, exclusive, if those are set: bbolt
-// finds a key by these bounds.
+// walk visits the items of the tree below a page. It checks that the keys are at least low and below high, if these are
+// not nil, because bbolt relies on these limits when it searches a key.
 func (t *tree) walk(id uint64, depth int, low, high []byte, visit func(element) error) error {
 	read, err := t.read(id, depth)
 	if err != nil {
@@ -155,8 +156,7 @@ func inOrder(key, previous, low, high []byte) error {
 	return nil
 }
 
-// checkFree compares the used pages with the freelist: every page must be in one of the two. A used page in the
-// freelist would be overwritten.
+// checkFree checks that each page is either in use or in the freelist. bbolt would overwrite a page that is both.
 func (t *tree) checkFree() error {
 	list, err := t.read(t.meta.freelist, 0)
 	if err == nil {

@@ -23,21 +23,21 @@ type Report struct {
 	ClusterUID string `json:"cluster_uid,omitempty"`
 	FirstSeq   uint64 `json:"first_seq"`
 	LastSeq    uint64 `json:"last_seq"`
-	// Head is the last event, with the hash that depends on all before it. It is zero unless the chain is intact.
+	// Head is the number and the hash of the last event. It is zero if the chain of hashes is damaged.
 	Head journal.Position `json:"head,omitzero"`
 	// Events is the number of records with a correct hash.
 	Events uint64 `json:"events"`
-	// Gaps is the number of ranges that retention moved out.
+	// Gaps is the number of ranges of events that retention moved out.
 	Gaps        int    `json:"gaps,omitempty"`
 	SnapshotSeq uint64 `json:"snapshot_seq,omitempty"`
 }
 
-// Verify checks everything in the journal at path: bbolt's pages by two independent readers, the hash of every
-// record, the gaps, the snapshot, and that the index matches the records. The error wraps [journal.ErrDamaged] if
-// something is wrong, [journal.ErrOtherFormat] for an unknown format, [journal.ErrNotAJournal] for a file that never
-// was one, and [journal.ErrLocked] while an EKCO writes.
+// Verify checks everything in the journal at path: bbolt's pages, with this package's code and with bbolt's own check;
+// the hash of every record; the gaps; the snapshot; and that the index matches the records. The error wraps
+// [journal.ErrDamaged] if something is wrong, [journal.ErrOtherFormat] for an unknown format, [journal.ErrNotAJournal]
+// for a file that never was a journal, and [journal.ErrLocked] while an EKCO has the journal open for writing.
 //
-// Damage can crash the process inside bbolt; see [Child].
+// A damaged file can crash the process, because bbolt's check also runs; see [Child].
 func Verify(path string) (Report, error) {
 	around := LookAround(path)
 	lock, err := files.Acquire(path, true)
@@ -54,15 +54,15 @@ func Verify(path string) (Report, error) {
 	return report, errors.Join(around.Judge(path, false, err), files.Release(lock, true))
 }
 
-// Sound checks what every opening checks, in this process and without a lock: like [Verify], but of the index only
-// the checksums, and without bbolt's own check.
+// Sound checks a file as thoroughly as each opening of a journal does, in this process and without a lock. Unlike
+// [Verify], it does not compare the index with the records, and does not run bbolt's own check.
 func Sound(path string) error {
 	_, err := verify(path, false)
 	return err
 }
 
-// verify reads with [pages] only. If thorough is set, it also compares the index with the records; otherwise only the
-// index's checksums.
+// verify checks a file without bbolt. If thorough is set, it compares the index with the records; otherwise it checks
+// only the checksums of the index.
 func verify(path string, thorough bool) (Report, error) {
 	report := Report{Path: path}
 	file, err := openPages(path)
@@ -78,6 +78,7 @@ func verify(path string, thorough bool) (Report, error) {
 	return report, nil
 }
 
+// verifier has the state of one verification.
 type verifier struct {
 	*tree
 	report   *Report
@@ -105,7 +106,7 @@ func (v *verifier) run() error {
 	return nil
 }
 
-// values reads all of a small bucket.
+// values returns copies of all values of a small bucket, by key.
 func (v *verifier) values(name []byte) (map[string][]byte, error) {
 	found := make(map[string][]byte)
 	err := v.each(string(name), v.buckets[string(name)], func(key, value []byte) error {

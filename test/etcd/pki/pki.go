@@ -1,5 +1,4 @@
-// Package pki issues the certificates that kubeadm makes for etcd, in its file
-// layout, for tests.
+// Package pki issues etcd certificates for tests, in kubeadm's file layout.
 package pki
 
 import (
@@ -16,13 +15,13 @@ import (
 	"time"
 )
 
-// Authority is a certificate authority as kubeadm makes one for etcd.
+// Authority is a certificate authority like the one that kubeadm creates for etcd.
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// New makes an authority.
+// New creates an authority.
 func New() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -39,8 +38,8 @@ func New() (*Authority, error) {
 	return &Authority{cert: cert, key: key}, err
 }
 
-// WriteServer writes what the member of a node needs into a certificates
-// directory: etcd/ca.crt, etcd/server and etcd/peer.
+// WriteServer writes the files for a node's member into a certificates directory: etcd/ca.crt, etcd/server and
+// etcd/peer.
 func (a *Authority) WriteServer(dir, node string, ip net.IP) error {
 	for _, name := range []string{"server", "peer"} {
 		t := template(pkix.Name{CommonName: node})
@@ -54,7 +53,7 @@ func (a *Authority) WriteServer(dir, node string, ip net.IP) error {
 	return nil
 }
 
-// WriteClient writes what EKCO needs: etcd/ca.crt and etcd/healthcheck-client.
+// WriteClient writes the files that EKCO needs: etcd/ca.crt and etcd/healthcheck-client.
 func (a *Authority) WriteClient(dir string) error {
 	t := template(pkix.Name{CommonName: "kube-etcd-healthcheck-client", Organization: []string{"system:masters"}})
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}

@@ -1,5 +1,4 @@
-// Command kill stands for /bin/kill in the image of an HAProxy, which has no more of it than EKCO
-// needs: kill -HUP PROCESS.
+// Command kill replaces /bin/kill in the image of an HAProxy. It supports only what EKCO needs: kill -HUP PROCESS.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command pause holds a pod's namespaces together, as Kubernetes' own does, which cannot
-// be had without a registry.
+// Command pause keeps a pod's namespaces. It replaces Kubernetes' own pause image, which is only available from a
+// registry.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command ekco stands for EKCO in the pods of host tasks that tests make: it does what its
-// arguments say, one after the other, and says what came of it.
+// Command ekco replaces EKCO in the pods of host tasks that tests create. It executes its arguments one after the
+// other, and prints the results.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// wait reports whether it was told to go on, or the time has passed.
+// wait waits for a time, or for SIGUSR1. It returns false if the task must end.
 func wait(text string, end <-chan os.Signal) bool {
 	duration, _ := time.ParseDuration(text)
 	goOn := make(chan os.Signal, 1)

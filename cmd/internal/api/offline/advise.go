@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Advise adds advice to an error of the journal's file. It returns other errors, and nil, unchanged.
+// Advise adds advice to an error of the journal's file. It returns nil and other errors unchanged.
 func Advise(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
@@ -22,7 +22,7 @@ func Advise(path string, err error) error {
 	return err
 }
 
-// forbidden replaces the message of a permission error, which reads as if the journal were damaged.
+// forbidden replaces the text of a permission error, which sounds as if the journal were damaged.
 type forbidden struct {
 	path string
 	err  error

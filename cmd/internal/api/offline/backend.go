@@ -1,5 +1,4 @@
-// Package offline serves commands from the journal's file while no operator
-// runs.
+// Package offline executes commands on the journal's file while no operator runs.
 package offline
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// Backend serves one command at a time from a file. From the first call to [Backend.Close] it holds the journal, so
-// no operator can start.
+// Backend executes one command at a time on a file. It keeps the journal open from its first call until
+// [Backend.Close], so that no operator can start.
 type Backend struct {
 	path string
 	// machines fold the journal.
@@ -28,8 +27,8 @@ type Backend struct {
 	options  bolt.Options
 	verify   func(ctx context.Context, path string) (api.VerifyResult, error)
 	actor    string
-	// clock sets the times of a command's events: the clock of the last operator if that ran since the machine was
-	// booted.
+	// clock sets the times of a command's events. If the last operator ran in the same boot of the machine, it
+	// continues that operator's clock.
 	clock *clock.Clock
 	// reader is the file opened for reading, or nil.
 	reader *bolt.Store
@@ -37,7 +36,7 @@ type Backend struct {
 
 var _ api.Backend = (*Backend)(nil)
 
-// New returns a backend of the journal at path. child is the command line that runs rescue.Child; verify checks a
+// New returns a backend for the journal at path. child is the command line that runs rescue.Child. verify checks a
 // whole file.
 func New(path string, machines []fsm.Capability, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
 	now := clock.New(clock.Machine())
@@ -72,7 +71,7 @@ func (b *Backend) read(ctx context.Context) (*bolt.Store, error) {
 	return store, nil
 }
 
-// exists prevents that a mistyped path creates a journal.
+// exists returns an error if there is no file, so that a mistyped path creates no journal.
 func (b *Backend) exists() error {
 	if _, err := os.Stat(b.path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no operator runs, and there is no journal at %s; give its path with --journal: %w", b.path, err)
@@ -82,7 +81,7 @@ func (b *Backend) exists() error {
 	return nil
 }
 
-// Status implements api.Backend, from the journal.
+// Status implements api.Backend with the state in the journal.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	store, err := b.read(ctx)
 	if err != nil {
@@ -104,7 +103,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	return status, nil
 }
 
-// Events implements api.Backend. Without an operator no new events come: with follow set, the sequence ends with
+// Events implements api.Backend. Without an operator no new events come, so with follow the sequence ends with
 // ErrNoOperator.
 func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
@@ -124,12 +123,12 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 	}
 }
 
-// Explain implements api.Backend: it needs a ring.
+// Explain implements api.Backend. It returns an error, because it would need a ring.
 func (b *Backend) Explain(context.Context, fsm.Request) (api.Explanation, error) {
 	return api.Explanation{}, fmt.Errorf("explain a request: %w", api.ErrNoOperator)
 }
 
-// ExplainThing implements api.Backend, from the journal.
+// ExplainThing implements api.Backend with the state in the journal.
 func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) ([]api.ThingExplanation, error) {
 	store, err := b.read(ctx)
 	if err != nil {
@@ -142,12 +141,12 @@ func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) ([
 	return api.ExplainThings(state, b.clock.Now(), request)
 }
 
-// Request implements api.Backend: it needs a ring.
+// Request implements api.Backend. It returns an error, because it would need a ring.
 func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
 	return api.Admission{}, fmt.Errorf("request an action: %w", api.ErrNoOperator)
 }
 
-// Do implements api.Backend. It decides on the folded state and appends, while no other process uses the file.
+// Do implements api.Backend. It decides with the folded state and appends, while no other process can use the file.
 func (b *Backend) Do(ctx context.Context, command api.Command) error {
 	return b.open(ctx, func(store *bolt.Store) error {
 		state, err := b.fold(ctx, store)
@@ -163,7 +162,7 @@ func (b *Backend) Do(ctx context.Context, command api.Command) error {
 	})
 }
 
-// fold returns the state, and continues its clock.
+// fold returns the folded state, and sets the clock to continue its time.
 func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, error) {
 	state, _, err := ring.Fold(ctx, store, b.machines...)
 	if err != nil {
@@ -173,7 +172,7 @@ func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, erro
 	return state, nil
 }
 
-// open opens the journal for writing.
+// open opens the journal for writing, and calls use.
 func (b *Backend) open(ctx context.Context, use func(*bolt.Store) error) error {
 	if err := b.exists(); err != nil {
 		return err

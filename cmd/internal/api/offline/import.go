@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// Import imports from r. It first stores all of it next to the journal, since it checks the whole export before it
+// Import imports from r. It first stores the whole export next to the journal, because it checks all of it before it
 // writes an event.
 func Import(ctx context.Context, store *bolt.Store, from string, r io.Reader) (imported journal.JournalImported, err error) {
 	err = store.Beside(func(path string) error {
@@ -24,7 +24,7 @@ func Import(ctx context.Context, store *bolt.Store, from string, r io.Reader) (i
 	return imported, err
 }
 
-// spool writes what it reads into a file.
+// spool copies r to a file.
 func spool(path string, r io.Reader) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

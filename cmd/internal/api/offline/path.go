@@ -2,7 +2,7 @@ package offline
 
 import "strings"
 
-// withoutPath returns err with "the export" in its text instead of the path of EKCO's temporary copy. Nil stays nil.
+// withoutPath returns err with "the export" in place of the path of EKCO's temporary copy. It returns nil for nil.
 func withoutPath(err error, path string) error {
 	if err == nil {
 		return nil

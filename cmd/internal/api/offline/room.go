@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastRoom is more than almost every event needs.
+// leastRoom is the free space in bytes that is enough for almost every event.
 const leastRoom = 16 << 10
 
-// noRoom says why nothing can be written to the journal now, or returns "". The file is open for reading, so it does
-// not try to write.
+// noRoom returns the reason why the journal cannot be written now, or "". It does not try to write, because the file is
+// open only for reading.
 func noRoom(path string) string {
 	var fs unix.Statfs_t
 	switch err := unix.Statfs(filepath.Dir(path), &fs); {

@@ -21,16 +21,15 @@ type Archive struct {
 	files map[string][]byte
 }
 
-// manifest is what an image and an index have in common.
+// manifest is the common interface of an image and an index.
 type manifest interface {
 	MediaType() (types.MediaType, error)
 	Digest() (v1.Hash, error)
 	RawManifest() ([]byte, error)
 }
 
-// OfImage returns an archive of one image with its full name. Docker without
-// containerd's image store does not read OCI layouts, so what it reads is in
-// there too.
+// OfImage returns an archive of one image with its full name. It also has the files for Docker without containerd's
+// image store, which does not read OCI layouts.
 func OfImage(name string, image v1.Image) (*Archive, error) {
 	a := &Archive{name: name, files: map[string][]byte{}}
 	if err := a.image(image); err != nil {
@@ -105,8 +104,8 @@ func (a *Archive) layer(layer v1.Layer) error {
 	return err
 }
 
-// top writes the entry of the layout. containerd names the image by the first
-// annotation, other tools by the second.
+// top writes the entry of the layout. containerd reads the image's name from the first annotation, other tools from the
+// second.
 func (a *Archive) top(m manifest, platform *v1.Platform) error {
 	mediaType, err := m.MediaType()
 	if err != nil {
@@ -134,7 +133,7 @@ func (a *Archive) top(m manifest, platform *v1.Platform) error {
 	})
 }
 
-// docker writes what "docker save" writes and "docker load" reads.
+// docker writes the format of "docker save", for "docker load".
 func (a *Archive) docker(image v1.Image) error {
 	config, err := image.ConfigName()
 	if err != nil {
@@ -165,7 +164,7 @@ func (a *Archive) json(name string, value any) error {
 	return err
 }
 
-// WriteFile writes the archive. The same images are the same bytes.
+// WriteFile writes the archive. The same images give the same bytes.
 func (a *Archive) WriteFile(file string, at time.Time) (err error) {
 	f, err := os.Create(file)
 	if err != nil {

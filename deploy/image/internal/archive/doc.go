@@ -1,3 +1,2 @@
-// Package archive makes an image of layers, and the file that containerd imports
-// it from: an OCI layout in a tar archive.
+// Package archive creates an image from layers, and a file that containerd can import: an OCI layout in a tar archive.
 package archive

@@ -16,7 +16,7 @@ import (
 // Layer is a compressed tar archive.
 type Layer struct {
 	Gzip []byte
-	// MadeBy says in the image's history how it was made.
+	// MadeBy is the layer's entry in the history of the image.
 	MadeBy string
 }
 

@@ -6,20 +6,20 @@ import (
 	"github.com/replicatedhq/ekco/deploy/image/internal/debian"
 )
 
-// copies are made by the scripts of packages that are not run here.
+// copies are the copies that package scripts make. No script runs here.
 var copies = map[string]string{
 	"etc/passwd": "usr/share/base-passwd/passwd.master",
 	"etc/group":  "usr/share/base-passwd/group.master",
 }
 
-// links are made by those scripts too.
+// links are the links that package scripts make.
 var links = map[string]string{
 	"usr/bin/awk": "mawk",
 	"var/lock":    "/run/lock",
 	"var/run":     "/run",
 }
 
-// complete does what the packages' own scripts would do and the image needs.
+// complete replaces the effects of package scripts that the image needs.
 func (b *Base) complete() error {
 	for name, from := range copies {
 		file, there := b.Tree[from]

@@ -1,4 +1,3 @@
-// Package base makes the lower layer of the image from what base.sh unpacked of
-// Debian's packages. No script of a package was run, not even for the build's own
-// architecture; the little of their effect that is needed is done here.
+// Package base creates the lower layer of the image from the Debian packages that base.sh unpacked. Scripts of packages
+// do not run, not even for the build's own architecture; this package replaces the effects that the image needs.
 package base

@@ -8,13 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/deploy/image/internal/layer"
 )
 
-// documentation is what nobody reads in a container. Licences are not in there.
+// documentation are directories that a container does not need. They do not contain licences.
 var documentation = []string{
 	"usr/share/bug", "usr/share/dict", "usr/share/doc-base", "usr/share/info", "usr/share/lintian",
 	"usr/share/locale", "usr/share/man", "usr/share/menu",
 }
 
-// kept says if a file of a package is part of the image.
+// kept reports whether a file of a package is part of the image.
 func kept(name string, file layer.File) bool {
 	for _, dir := range documentation {
 		if name == dir || strings.HasPrefix(name, dir+"/") {
@@ -30,8 +30,8 @@ func kept(name string, file layer.File) bool {
 	return true
 }
 
-// licence says if it is a package's copyright file, its directory, or a link to
-// the directory of another package of the same source.
+// licence reports whether the file is a package's copyright file, its directory, or a link to the directory of another
+// package from the same source.
 func licence(name string, file layer.File) bool {
 	inDoc := path.Dir(name) == "usr/share/doc"
 	return path.Base(name) == "copyright" || inDoc && file.Type != tar.TypeReg

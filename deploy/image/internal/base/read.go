@@ -16,16 +16,15 @@ import (
 	"github.com/replicatedhq/ekco/deploy/image/internal/layer"
 )
 
-// Base is a small Debian.
+// Base is a minimal Debian.
 type Base struct {
 	Packages []debian.Package
 	Tree     layer.Tree
-	// Newest is the time of the newest file in the packages: a time that says
-	// nothing of when the image was built.
+	// Newest is the time of the newest file in the packages. It does not depend on when the image was built.
 	Newest time.Time
 }
 
-// Read returns the base of a directory that base.sh has made.
+// Read reads a directory that base.sh made.
 func Read(dir string) (Base, error) {
 	paragraphs, err := os.ReadFile(filepath.Join(dir, "packages"))
 	if err != nil {
@@ -64,8 +63,8 @@ func readOwned(list string) (map[string]bool, error) {
 	return owned, nil
 }
 
-// unpack takes what belongs to packages and is kept. Entries that are packed
-// twice, as the parents of files may be, count once.
+// unpack adds the files that belong to packages and are kept. An entry that is packed twice, such as a parent
+// directory, counts once.
 func (b *Base) unpack(archive *tar.Reader, owned map[string]bool) error {
 	all := layer.Tree{}
 	for {
@@ -109,7 +108,7 @@ func read(archive io.Reader, header *tar.Header, before layer.Tree) (layer.File,
 	case tar.TypeDir, tar.TypeSymlink:
 		return file, nil
 	case tar.TypeLink:
-		// A copy: where a layer is sorted by path a link could come before its file.
+		// Copy the file instead of linking it: in a layer sorted by path, the link could precede its target.
 		linked, there := before[layer.Clean(header.Linkname)]
 		if !there {
 			return layer.File{}, fmt.Errorf("%s is a hard link to %s, which does not come before it", header.Name, header.Linkname)

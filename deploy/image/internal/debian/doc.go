@@ -1,2 +1,2 @@
-// Package debian reads what Debian's packages say of themselves.
+// Package debian reads the metadata of Debian packages.
 package debian

@@ -12,14 +12,14 @@ type Package struct {
 	Name, Version, Architecture string
 	// Source and SourceVersion are the package it was built from.
 	Source, SourceVersion string
-	// SHA256 is that of the .deb.
+	// SHA256 is the checksum of the .deb file.
 	SHA256 string
 	// Control is its control paragraph, with a line feed at the end.
 	Control string
 }
 
-// Parse reads control paragraphs that are parted by empty lines. Each must have a
-// field SHA256, which is no part of Control.
+// Parse reads control paragraphs, separated by empty lines. Each must have a field SHA256, which is not part of
+// Control.
 func Parse(paragraphs []byte) ([]Package, error) {
 	var packages []Package
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(string(paragraphs)), "\n\n") {
@@ -67,15 +67,15 @@ func parse(paragraph string) (Package, error) {
 	return p, lines.Err()
 }
 
-// source splits "bash (5.2.37-2)"; the version is there only if it is not the
+// source splits a value such as "bash (5.2.37-2)". It has a version only if the source's version differs from the
 // binary package's.
 func source(value string) (name, version string) {
 	name, version, _ = strings.Cut(value, " ")
 	return name, strings.Trim(version, "()")
 }
 
-// Status returns dpkg's database of packages, as if dpkg had installed these.
-// Scanners look there for what an image contains.
+// Status returns a dpkg status file that lists the packages as installed. Scanners read it to find the content of an
+// image.
 func Status(packages []Package) []byte {
 	var status bytes.Buffer
 	for _, p := range packages {

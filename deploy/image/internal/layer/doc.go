@@ -1,3 +1,2 @@
-// Package layer holds the files of an image's layer and writes them so that the
-// same files are always the same bytes.
+// Package layer has the files of an image layer, and writes them reproducibly: the same files give the same bytes.
 package layer

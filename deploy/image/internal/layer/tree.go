@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// File is a file, directory or symbolic link. It has no time of its own.
+// File is a file, directory or symbolic link. It has no time.
 type File struct {
 	// Type is tar.TypeReg, tar.TypeDir or tar.TypeSymlink.
 	Type     byte
 	Mode     int64
 	UID, GID int
-	// Target is where a symbolic link points to.
+	// Target is the target of a symbolic link.
 	Target  string
 	Content []byte
 }
@@ -27,13 +27,12 @@ type File struct {
 // Tree maps paths, like "usr/bin/ekco", to files.
 type Tree map[string]File
 
-// Clean returns the path that a Tree has for one from a tar archive. The root is empty.
+// Clean converts a path in a tar archive to the path in a Tree. The root is empty.
 func Clean(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+name), "/")
 }
 
-// Write adds a regular file that belongs to root, and the directories that lead
-// to it unless they are there.
+// Write adds a regular file that belongs to root, and its missing parent directories.
 func (t Tree) Write(name string, mode int64, content []byte) {
 	t.mkdirs(path.Dir(name))
 	t[name] = File{Type: tar.TypeReg, Mode: mode, Content: content}
@@ -54,8 +53,7 @@ func (t Tree) mkdirs(dir string) {
 	}
 }
 
-// Without returns the tree less the directories that are in below too: a layer
-// need not repeat those of the layers it lies on.
+// Without returns the tree without directories that below also has: a layer need not repeat those of lower layers.
 func (t Tree) Without(below Tree) Tree {
 	rest := maps.Clone(t)
 	maps.DeleteFunc(rest, func(name string, file File) bool {
@@ -64,7 +62,7 @@ func (t Tree) Without(below Tree) Tree {
 	return rest
 }
 
-// Tar writes the files sorted by path, all with one time, owners by number.
+// Tar writes the files sorted by path, all with the same time and with numeric owners.
 func (t Tree) Tar(w io.Writer, at time.Time) error {
 	archive := tar.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(t)) {
@@ -86,7 +84,7 @@ func (t Tree) Tar(w io.Writer, at time.Time) error {
 	return archive.Close()
 }
 
-// Gzip returns the tar archive of the tree, compressed.
+// Gzip returns the tree as a compressed tar archive.
 func (t Tree) Gzip(at time.Time) ([]byte, error) {
 	var compressed bytes.Buffer
 	w := gzip.NewWriter(&compressed)

@@ -1,2 +1,2 @@
-// Package licence recognises the licences of Go modules by what their texts say.
+// Package licence recognises the licences of Go modules by their texts.
 package licence

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Unknown is SPDX's word for a licence that nobody has stated.
+// Unknown is the SPDX identifier for an unknown licence.
 const Unknown = "NOASSERTION"
 
-// phrases are in the text or the notice of one licence and of no other, without
-// punctuation, quotes and comment signs.
+// phrases are phrases that occur in only one licence, in its text or its notice, without punctuation, quotes and
+// comment signs.
 var phrases = []struct{ id, phrase string }{
 	{"Apache-2.0", "apache license version 2.0 january 2004"},
 	{"Apache-2.0", "licensed under the apache license version 2.0"},
@@ -27,8 +27,8 @@ const (
 
 var noise = regexp.MustCompile(`[^a-z0-9./]+`)
 
-// Identify returns the SPDX identifiers of the licences in a text, sorted; none
-// if it recognises none. It does not prove that nothing else is in the text.
+// Identify returns the SPDX identifiers of the licences in a text, sorted; none if it recognises none. The text may
+// also contain others.
 func Identify(text string) []string {
 	plain := noise.ReplaceAllString(strings.ReplaceAll(strings.ToLower(text), ",", ""), " ")
 	var found []string

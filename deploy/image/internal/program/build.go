@@ -13,22 +13,21 @@ import (
 
 const main = "github.com/replicatedhq/ekco"
 
-// Source is what is built.
+// Source describes the build.
 type Source struct {
 	// Dir is the directory of EKCO's module.
 	Dir          string
 	Architecture string
-	// Version and Commit are stamped into the program.
+	// Version and Commit are linked into the program.
 	Version, Commit string
 }
 
 // Program is EKCO as a static executable.
 type Program struct {
 	Content []byte
-	// Go is the version of Go's compiler and standard library, like "go1.26.8".
+	// Go is the version of Go's compiler and standard library, such as "go1.26.8".
 	Go string
-	// Modules are those linked into it, sorted by path, without EKCO and the
-	// standard library.
+	// Modules are the modules linked into it, sorted by path, without EKCO and the standard library.
 	Modules []Module
 	// Standard is the standard library.
 	Standard Module
@@ -43,9 +42,8 @@ func Build(ctx context.Context, source Source) (Program, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "ekco")
 	stamps := fmt.Sprintf("-s -w -X %s/internal/version.version=%s -X %s/internal/version.gitSHA=%s", main, source.Version, main, source.Commit)
-	// Without what Go would record of the work tree: the same commit is the same
-	// program also where git is not there.
-	// Compiled as by the Makefile, so that packages in Go's cache are used.
+	// -buildvcs=false makes a commit build the same program without git, too. The other flags are those of the
+	// Makefile, so that the build uses packages in Go's cache.
 	if _, err := source.goTool(ctx, "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-ldflags", stamps, "-o", file, "./cmd/ekco"); err != nil {
 		return Program{}, err
 	}
@@ -77,8 +75,8 @@ func (s Source) examine(ctx context.Context, file string) (Program, error) {
 	return p, err
 }
 
-// goTool runs the go command for the architecture, whatever the environment says
-// of how to build, and returns what it prints.
+// goTool runs the go command for the architecture and returns its output. Build settings in the environment have no
+// effect.
 func (s Source) goTool(ctx context.Context, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = s.Dir

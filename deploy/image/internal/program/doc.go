@@ -1,2 +1,2 @@
-// Package program builds EKCO for an architecture and tells what is linked into it.
+// Package program builds EKCO for an architecture and lists the modules that are linked into it.
 package program

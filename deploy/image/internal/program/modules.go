@@ -22,11 +22,11 @@ type Module struct {
 	Path, Version string
 	// Sum is its line in go.sum; empty for the standard library.
 	Sum string
-	// Licences are the texts, by path within the module.
+	// Licences are the licence texts, by path within the module.
 	Licences map[string][]byte
 }
 
-// Licence returns the SPDX expression of the licences that were recognised.
+// Licence returns the SPDX expression of the recognised licences.
 func (m Module) Licence() string {
 	var ids []string
 	for _, text := range m.Licences {
@@ -35,8 +35,8 @@ func (m Module) Licence() string {
 	return licence.Expression(ids)
 }
 
-// linked returns the module of a line of build information. A module without a
-// licence cannot be given away, so it is an error.
+// linked returns the module of a line of build information. A module without a licence is an error, since it may not be
+// distributed.
 func linked(dep *debug.Module, licences map[string]map[string][]byte) (Module, error) {
 	texts := licences[dep.Path]
 	if dep.Replace != nil {
@@ -64,9 +64,8 @@ func (s Source) standard(ctx context.Context, version string) (Module, error) {
 	return Module{Path: "std", Version: strings.TrimPrefix(version, "go"), Licences: texts}, nil
 }
 
-// licences returns the licence texts of every module that a package of EKCO's
-// program is from: those beside the packages and in the directories above, as
-// code that was copied into a module has its licence beside it.
+// licences returns the licence texts of every module with a package in EKCO's program: those in the directories of the
+// packages and in their parent directories, since code copied into a module has its own licence next to it.
 func (s Source) licences(ctx context.Context) (map[string]map[string][]byte, error) {
 	output, err := s.goTool(ctx, "list", "-deps", "-json=Dir,Module", "./cmd/ekco")
 	if err != nil {

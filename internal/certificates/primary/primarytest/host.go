@@ -27,15 +27,15 @@ import (
 type Host struct {
 	T   testing.TB
 	Dir string
-	// NewKey makes the keys.
+	// NewKey creates the keys.
 	NewKey func(certificates.KeyKind) (crypto.Signer, error)
-	// Kind is that of the keys of all but the CAs.
+	// Kind is the kind of all keys except those of the CAs.
 	Kind certificates.KeyKind
-	// Server is that of the kubeconfigs; empty is one of which nothing is known.
+	// Server is the API server's address in the kubeconfigs; empty if unknown.
 	Server string
 }
 
-// shape is what kubeadm gives a certificate.
+// shape is the content that kubeadm gives a certificate.
 type shape struct {
 	path, ca string
 	subject  pkix.Name
@@ -63,7 +63,7 @@ var (
 	}
 )
 
-// Items are the paths of all certificates, those in two files without their endings.
+// Items returns the paths of all certificates. A certificate with a separate key file has no file extension here.
 func Items() (paths []string) {
 	for _, s := range shapes {
 		paths = append(paths, s.path)
@@ -71,7 +71,7 @@ func Items() (paths []string) {
 	return paths
 }
 
-// Make writes all files. The certificates are valid until then.
+// Make writes all files. The certificates expire at until.
 func (h *Host) Make(until time.Time) {
 	h.T.Helper()
 	cas := map[string]certificates.Authority{}
@@ -95,7 +95,7 @@ func (h *Host) Make(until time.Time) {
 	}
 }
 
-// Age makes an item anew, signed by the same CA. Its certificate is valid until then.
+// Age replaces an item by one of the same CA that expires at until.
 func (h *Host) Age(item string, until time.Time) {
 	h.T.Helper()
 	of := shapes[slices.Index(Items(), item)]
@@ -108,7 +108,7 @@ func (h *Host) Age(item string, until time.Time) {
 	h.leaf(of, ca, cluster, until)
 }
 
-// Keep takes away all certificates but these, and the manifests of components but these.
+// Keep removes all other certificates, and the manifests of all other components.
 func (h *Host) Keep(paths ...string) {
 	h.T.Helper()
 	for _, item := range Items() {
@@ -125,7 +125,7 @@ func (h *Host) Keep(paths ...string) {
 	}
 }
 
-// Remove takes a file away, if it is there.
+// Remove removes a file, if it exists.
 func (h *Host) Remove(path string) {
 	h.T.Helper()
 	if err := os.Remove(filepath.Join(h.Dir, path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +186,7 @@ func (h *Host) ca(name string, until time.Time) certificates.Authority {
 	return certificates.Authority{Certificate: h.sign(template, template, key, key), Key: key}
 }
 
-// leaf writes a certificate that is valid for a year, until then.
+// leaf writes a certificate that is valid for the year before until.
 func (h *Host) leaf(s shape, ca, cluster certificates.Authority, until time.Time) {
 	h.T.Helper()
 	template := &x509.Certificate{
@@ -258,7 +258,7 @@ func (h *Host) Leaf(path string) *x509.Certificate {
 	return leaf
 }
 
-// Whole reports whether certificate and key of an item belong together.
+// Whole reports whether the certificate and the key of an item belong together.
 func (h *Host) Whole(path string) bool {
 	h.T.Helper()
 	certificate, key, err := h.pair(path)
@@ -268,7 +268,7 @@ func (h *Host) Whole(path string) bool {
 	return err == nil
 }
 
-// Pair returns certificate and key of an item, as they are written.
+// Pair returns the files of an item's certificate and key.
 func (h *Host) Pair(path string) (certificate, key []byte) {
 	h.T.Helper()
 	ofCertificate, ofKey, err := h.pair(path)

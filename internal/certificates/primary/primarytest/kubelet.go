@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 )
 
-// loads says which certificates a component reads when it starts.
+// loads has the certificates that a component reads when it starts.
 var loads = map[string][]string{
 	"kube-apiserver":          {"pki/apiserver-etcd-client", "pki/apiserver-kubelet-client", "pki/front-proxy-client"},
 	"kube-controller-manager": {"controller-manager.conf"},
@@ -25,7 +25,7 @@ var loads = map[string][]string{
 // Kubelet runs the static pods of a host.
 type Kubelet struct {
 	*Host
-	// Down: it does nothing.
+	// Down makes the kubelet do nothing.
 	Down bool
 	// Refuses says why a component that has loaded the certificates with these fingerprints
 	// does not answer, or "".
@@ -43,7 +43,7 @@ type running struct {
 	started time.Time
 }
 
-// sync makes other pods of other manifests. The caller holds the lock.
+// sync replaces the pods whose manifests have changed. The caller holds the lock.
 func (k *Kubelet) sync() {
 	if k.pods == nil {
 		k.pods = map[string][]running{}
@@ -71,7 +71,7 @@ func (k *Kubelet) sync() {
 	}
 }
 
-// fingerprint is that of an item's certificate, as who uses it finds it.
+// fingerprint returns the fingerprint of an item's certificate in its file.
 func (k *Kubelet) fingerprint(item string) string {
 	certificate, key, err := k.pair(item)
 	if err != nil {
@@ -84,8 +84,7 @@ func (k *Kubelet) fingerprint(item string) string {
 	return certificates.Fingerprint(chain[0])
 }
 
-// Loaded are the fingerprints of the certificates that a component has, and Starts how often it
-// has been started.
+// Loaded returns the fingerprints of the certificates that a component has loaded.
 func (k *Kubelet) Loaded(component string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,7 +101,7 @@ func (k *Kubelet) Starts(component string) int {
 	return len(k.pods[component])
 }
 
-// Newest is the pod of a component that runs: its UID, and since when.
+// Newest returns the UID and the start time of a component's running pod.
 func (k *Kubelet) Newest(component string) (uid string, started time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,7 +113,7 @@ func (k *Kubelet) Newest(component string) (uid string, started time.Time) {
 	return pods[len(pods)-1].uid, pods[len(pods)-1].started
 }
 
-// Asked returns how a component was last asked whether it works.
+// Asked returns the arguments of the last health check of a component.
 func (k *Kubelet) Asked(component string) primary.Static {
 	k.mu.Lock()
 	defer k.mu.Unlock()

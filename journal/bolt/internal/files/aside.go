@@ -14,12 +14,12 @@ import (
 // AsideTime is the layout of the time in the name of a renamed file.
 const AsideTime = "20060102T150405Z"
 
-// AsideName returns a free name, with the time after prefix.
+// AsideName returns the name of no existing file: prefix, the time, and a number if necessary.
 func AsideName(prefix string, now time.Time) (string, error) {
 	return FreeName(prefix+now.UTC().Format(AsideTime), "-", "")
 }
 
-// FreeName returns the name begin+end, or if it is taken begin+separator+number+end, of no existing file.
+// FreeName returns the name of no existing file: begin+end or, if that exists, begin+separator+number+end.
 func FreeName(begin, separator, end string) (string, error) {
 	for name, n := begin+end, 2; ; name, n = fmt.Sprintf("%s%s%d%s", begin, separator, n, end), n+1 {
 		_, err := os.Lstat(name)
@@ -32,7 +32,8 @@ func FreeName(begin, separator, end string) (string, error) {
 	}
 }
 
-// SetAsideBefore returns the existing names from [AsideName] with that prefix, oldest first.
+// SetAsideBefore returns the existing files with a name that begins with prefix, the oldest first. prefix is the prefix
+// that was given to [AsideName].
 func SetAsideBefore(prefix string) ([]string, error) {
 	directory, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(filepath.Clean(directory))
@@ -48,8 +49,8 @@ func SetAsideBefore(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// SetAside durably gives the file a second name, so that it always has one. If the file system has no links, it
-// copies the content.
+// SetAside gives the file a second name, and syncs the directory. The file then has a name even while it is replaced at
+// path. If the file system does not support hard links, SetAside copies the file.
 func SetAside(path, aside string) error {
 	if os.Link(path, aside) == nil {
 		return SyncDirectory(filepath.Dir(aside))

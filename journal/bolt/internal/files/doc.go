@@ -1,3 +1,4 @@
-// Package files defines the files of a journal: their names and modes, the lock, and how one replaces another or is
-// renamed, so that a crash at any point leaves a journal under its name. It does not know their content.
+// Package files defines the files of a journal: their names and modes, the lock, and how a file is renamed or replaces
+// another one. After a crash at any point there is still a journal at the journal's path. The package does not know the
+// content of the files.
 package files

@@ -15,25 +15,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The lock is a separate file, so that it also covers the replacement of the journal's file. The kernel releases it
-// when its holder dies.
+// The lock is a separate file, so that it stays locked while the journal's file is replaced. The kernel releases the
+// lock when the process that holds it ends.
 const (
 	// LockSuffix is added to the journal's name.
 	LockSuffix = ".lock"
-	lockWait   = 400 * time.Millisecond
-	lockRetry  = 20 * time.Millisecond
+	lockWait   = 400 * time.Millisecond // for how long a process tries to get the lock
+	lockRetry  = 20 * time.Millisecond  // the pause between two tries
 )
 
-// holder is what the owner of a lock writes into it, for the message to other processes. In a container the pid is
-// the one inside.
-type holder struct {
+// lockHolder is the content of the lock file. The process that has the lock writes it, for the error messages of other
+// processes. If the process runs in a container, PID is its pid in the container.
+type lockHolder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
 }
 
-// Acquire locks the journal at path for this process: alone, or shared with other readers. It returns
-// [journal.ErrLocked] after less than a second.
+// Acquire locks the journal at path for this process, or for this and other readers if readOnly is set. If another
+// process has the lock, it returns [journal.ErrLocked] after lockWait.
 func Acquire(path string, readOnly bool) (*os.File, error) {
 	flags, how := os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
 	if readOnly {
@@ -68,19 +68,19 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// writeHolder ignores errors, for example of a full disk: EKCO must still start, and /proc/locks also has the holder
-// for processes of this host.
+// writeHolder writes the lock file's content. It ignores errors, for example of a full disk: EKCO must still start, and
+// other processes on this host also find the pid in /proc/locks.
 func writeHolder(file *os.File) {
 	host, _ := os.Hostname()
-	record, err := json.Marshal(holder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
+	record, err := json.Marshal(lockHolder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
 	if err != nil || file.Truncate(0) != nil {
 		return
 	}
 	_, _ = file.WriteAt(append(record, '\n'), 0)
 }
 
-// Release empties the lock file and unlocks it. The file stays: otherwise two processes could lock two files of one
-// name.
+// Release empties and unlocks the lock file. It does not delete the file: otherwise two processes could lock two
+// different files with the same name.
 func Release(file *os.File, readOnly bool) error {
 	if file == nil {
 		return nil
@@ -91,9 +91,9 @@ func Release(file *os.File, readOnly bool) error {
 	return errors.Join(file.Truncate(0), file.Close())
 }
 
-// lockedError names the holder of the lock on file. The caller adds advice.
+// lockedError returns an [journal.ErrLocked] that names the process which has locked file. The caller adds advice.
 func lockedError(path, file string) error {
-	var named holder
+	var named lockHolder
 	content, err := os.ReadFile(path + LockSuffix)
 	known := err == nil && json.Unmarshal(content, &named) == nil
 	pid := kernelHolder(file)
@@ -107,7 +107,7 @@ func lockedError(path, file string) error {
 	return fmt.Errorf("journal %s: %w by a process that is not visible from here", path, journal.ErrLocked)
 }
 
-// kernelHolder returns the pid that holds a flock on the file, or 0.
+// kernelHolder returns the pid of the process that has a flock on the file according to the kernel, or 0.
 func kernelHolder(path string) int {
 	info, err := os.Stat(path)
 	if err != nil {

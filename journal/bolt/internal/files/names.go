@@ -11,7 +11,8 @@ const (
 	FileMode      = 0o600
 )
 
-// Suffixes of the files next to the journal: unfinished ones, and damaged ones, before the time.
+// Suffixes of files next to the journal. Files with the first four are unfinished. After DamagedSuffix follows the
+// time.
 const (
 	FreshSuffix   = ".new"
 	CompactSuffix = ".compact"
@@ -20,11 +21,11 @@ const (
 	DamagedSuffix = ".damaged-"
 )
 
-// ExportEnding is the end of the names of exports, after [ExportBase].
+// ExportEnding is the end of the names of exports.
 const ExportEnding = ".ndjson.gz"
 
-// ExportBase is the begin of the names of exports from the journal at path.
+// ExportBase returns the start of the names of exports from the journal at path.
 func ExportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
-// BesidePrefix is the begin of the names of directories for copies and imports next to the journal at path.
+// BesidePrefix returns the start of the names of temporary directories next to the journal at path.
 func BesidePrefix(path string) string { return filepath.Base(path) + ".beside-" }

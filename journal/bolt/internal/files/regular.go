@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Regular reports whether there is a file. Anything that is not a regular file, such as a pipe, is an error: reading
-// it could block forever.
+// Regular reports whether there is a file at path. It returns an error for anything that is not a regular file, such as
+// a pipe, because reading it could block forever.
 func Regular(path string) (exists bool, err error) {
 	info, err := os.Stat(path)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Replace durably gives a synced file its final name.
+// Replace renames a file and syncs the directory. The content of the file must be synced already.
 func Replace(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -14,7 +14,7 @@ func Replace(from, to string) error {
 	return SyncDirectory(filepath.Dir(to))
 }
 
-// SyncDirectory makes the names in a directory durable.
+// SyncDirectory syncs a directory, so that the names of its files survive a crash.
 func SyncDirectory(name string) error {
 	directory, err := os.Open(name)
 	if err != nil {

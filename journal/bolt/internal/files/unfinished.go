@@ -12,11 +12,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// besideNames match the directories and a file of EKCO up to v0.29.0. These names do not contain the journal's name,
-// so they must match exactly.
-var besideNames = regexp.MustCompile(`^\.(verify|import)-[0-9]+$|^\.import-[0-9]+\.ndjson$`)
+// oldBesideNames matches the temporary directories and files of EKCO up to v0.29.0. Their names do not contain the
+// journal's name, so the pattern must match the whole name.
+var oldBesideNames = regexp.MustCompile(`^\.(verify|import)-[0-9]+$|^\.import-[0-9]+\.ndjson$`)
 
-// RemoveUnfinished removes the unfinished files of a killed EKCO. It expects that the lock is held.
+// RemoveUnfinished removes the unfinished files of an EKCO that was killed. The caller must hold the lock.
 func RemoveUnfinished(path string) error {
 	for _, suffix := range []string{FreshSuffix, CompactSuffix, SalvageSuffix, ExportSuffix} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,7 @@ func RemoveUnfinished(path string) error {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if !strings.HasPrefix(name, BesidePrefix(path)) && !besideNames.MatchString(name) {
+		if !strings.HasPrefix(name, BesidePrefix(path)) && !oldBesideNames.MatchString(name) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(filepath.Dir(path), name)); err != nil {

@@ -11,7 +11,7 @@ import (
 type Appender struct {
 	Tables
 	Head
-	// Tail is the index of the unfinished block.
+	// Tail is the index of the last block, which is unfinished and not stored yet.
 	Tail Tail
 }
 
@@ -22,7 +22,7 @@ func (a *Appender) Append(event *journal.Event, now time.Time) error {
 	return a.Put(event.Seq, event.Seal(a.Hash), *event)
 }
 
-// Put writes a record that already has its number.
+// Put writes a record that already has its number and hash.
 func (a *Appender) Put(seq uint64, record []byte, event journal.Event) error {
 	if err := a.Records.Put(Key(seq), record); err != nil {
 		return fmt.Errorf("put event %d: %w", seq, err)
@@ -35,7 +35,7 @@ func (a *Appender) Put(seq uint64, record []byte, event journal.Event) error {
 	return nil
 }
 
-// endBlock stores the index of the tail's block.
+// endBlock stores the tail as an index block, and empties it.
 func (a *Appender) endBlock() error {
 	block := BlockOf(a.Tail[0].Seq)
 	if err := a.Index.Put(Key(block), EncodeBlock(block, a.Tail)); err != nil {
@@ -45,7 +45,7 @@ func (a *Appender) endBlock() error {
 	return nil
 }
 
-// Leap skips events that retention moved out.
+// Leap moves the end of the journal behind a gap, without writing the gap's events.
 func (a *Appender) Leap(missing Gap) error {
 	a.Head = Head{Seq: missing.Last, Hash: missing.LastHash}
 	if len(a.Tail) > 0 && BlockOf(a.Tail[0].Seq) != BlockOf(missing.Last+1) {
@@ -54,7 +54,7 @@ func (a *Appender) Leap(missing Gap) error {
 	return nil
 }
 
-// Finish writes the new end of the journal.
+// Finish stores the new end of the journal. Call it once, after the last event.
 func (a *Appender) Finish() error {
 	return a.Meta.Put(HeadKey, a.Encode())
 }

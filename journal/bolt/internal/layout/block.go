@@ -15,20 +15,20 @@ import (
 // BlockSize is how many consecutive sequence numbers an index block covers.
 const BlockSize = 1024
 
-// BlockOf is the number of an event's block.
+// BlockOf returns the number of the index block of an event.
 func BlockOf(seq uint64) uint64 { return (seq - 1) / BlockSize }
 
-// FirstOf is the lowest sequence number of a block.
+// FirstOf returns the lowest sequence number of a block.
 func FirstOf(block uint64) uint64 { return block*BlockSize + 1 }
 
-// LastOf is the highest sequence number of a block.
+// LastOf returns the highest sequence number of a block.
 func LastOf(block uint64) uint64 { return (block + 1) * BlockSize }
 
-// Term is the hash of one searchable property of an event. Different properties can have the same term, so what the
-// index finds must still be matched.
+// Term is the hash of one property of an event, for the index. Different properties can have the same Term, so a reader
+// must check whether an event that the index returns really matches.
 type Term uint32
 
-// The tags of terms, one for each property.
+// The tags distinguish the properties of an event in [NewTerm].
 const (
 	TermNode   = 'n'
 	TermKind   = 'k'
@@ -38,7 +38,7 @@ const (
 	TermType   = 't'
 )
 
-// NewTerm is 32-bit FNV-1a over the tag and the value.
+// NewTerm returns the 32-bit FNV-1a hash of the tag and the value.
 func NewTerm(tag byte, value string) Term {
 	const prime = 16777619
 	hash := (uint32(2166136261) ^ uint32(tag)) * prime
@@ -76,16 +76,19 @@ func NewEntry(event journal.Event) Entry {
 
 func (e Entry) has(wanted Term) bool { return slices.Contains(e.terms[:e.count], wanted) }
 
-// The bytes of a block, little endian: magic, events, block number, earliest
-// and latest time in nanoseconds since 1970, number of terms, number of
-// postings; the sorted terms; for each term where its postings end; the
-// postings (sequence number less the block's first); SHA-256 of all that.
+// A block consists of these parts, all numbers little endian:
+//   - the header: magic, number of events, block number, earliest and latest time in nanoseconds since 1970, number of
+//     terms, number of postings;
+//   - the sorted terms;
+//   - for each term, the index after its last posting;
+//   - the postings: sequence numbers minus the first number of the block;
+//   - the SHA-256 hash of everything before.
 const (
 	blockMagic      = "EIX1"
 	blockHeaderSize = 40
 )
 
-// Block is a decoded view of the stored bytes, without a copy.
+// Block is a decoded index block. It refers to the stored bytes and does not copy them.
 type Block struct {
 	number           uint64
 	earliest, latest int64
@@ -94,7 +97,7 @@ type Block struct {
 	postings         []byte
 }
 
-// EncodeBlock returns the bytes for the events of one block in order.
+// EncodeBlock returns the stored bytes of a block. entries are the entries of its events, in order.
 func EncodeBlock(number uint64, entries []Entry) []byte {
 	pairs := make([]uint64, 0, len(entries)*6)
 	earliest, latest := int64(math.MaxInt64), int64(math.MinInt64)
@@ -126,7 +129,8 @@ func EncodeBlock(number uint64, entries []Entry) []byte {
 	return append(b, sum[:]...)
 }
 
-// DecodeBlock checks the lengths only, so that every lookup is safe.
+// DecodeBlock reads the stored bytes of a block. It checks the lengths, so that a lookup cannot panic, but not the
+// checksum; see [CheckBlock].
 func DecodeBlock(number uint64, b []byte) (Block, error) {
 	if len(b) < blockHeaderSize+sha256.Size || string(b[:len(blockMagic)]) != blockMagic {
 		return Block{}, fmt.Errorf("index block %d has no header: %w", number, journal.ErrDamaged)
@@ -145,7 +149,7 @@ func DecodeBlock(number uint64, b []byte) (Block, error) {
 	return decoded, nil
 }
 
-// CheckBlock compares the block's checksum with its content.
+// CheckBlock is [DecodeBlock] that also checks the checksum.
 func CheckBlock(number uint64, b []byte) (Block, error) {
 	decoded, err := DecodeBlock(number, b)
 	if err != nil {
@@ -158,7 +162,7 @@ func CheckBlock(number uint64, b []byte) (Block, error) {
 	return decoded, nil
 }
 
-// Find returns the sequence numbers that have the term, in order.
+// Find returns the sequence numbers of the events with the term, in order.
 func (b Block) Find(wanted Term) []uint64 {
 	count := len(b.terms) / 4
 	at := sort.Search(count, func(i int) bool { return b.term(i) >= wanted })
@@ -185,11 +189,10 @@ func (b Block) end(i int) int   { return int(binary.LittleEndian.Uint32(b.ends[4
 // Span returns the earliest and the latest time of the block's events, in nanoseconds since 1970.
 func (b Block) Span() (earliest, latest int64) { return b.earliest, b.latest }
 
-// Tail is the index of the last, unfinished block. It only grows, so a copy of
-// the slice stays valid.
+// Tail is the index of the last, unfinished block. Entries are only appended, so a reader can keep a copy of the slice.
 type Tail []Entry
 
-// Find returns the sequence numbers that have the term, in order.
+// Find returns the sequence numbers of the events with the term, in order.
 func (t Tail) Find(wanted Term) []uint64 {
 	var found []uint64
 	for _, e := range t {
@@ -200,7 +203,7 @@ func (t Tail) Find(wanted Term) []uint64 {
 	return found
 }
 
-// Span is like that of a [Block].
+// Span returns the earliest and the latest time of the events, in nanoseconds since 1970.
 func (t Tail) Span() (earliest, latest int64) {
 	earliest, latest = math.MaxInt64, math.MinInt64
 	for _, e := range t {

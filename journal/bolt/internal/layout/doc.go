@@ -1,6 +1,6 @@
-// Package layout defines a journal of format 1 in a bbolt file: its buckets and their content, the blocks of its
-// index, and the writes of an append. README.md of package journal specifies it.
+// Package layout defines format 1 of a journal in a bbolt file: the buckets and their content, the blocks of the index,
+// and the writes of an append. README.md of package journal specifies the format.
 //
-// It opens no file. It finds damage of single values only; it does not check whether records chain and the index
-// matches them.
+// The package opens no file. It detects damage in a single value, but does not check the chain of hashes, or whether
+// the index matches the records.
 package layout

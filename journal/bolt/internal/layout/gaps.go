@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// GapAt returns the gap with seq in it.
+// GapAt returns the gap that includes seq. If there is none, ok is false.
 func GapAt(gaps *bbolt.Bucket, seq uint64) (found Gap, ok bool, err error) {
 	_, value := gaps.Cursor().Seek(Key(seq))
 	if value == nil {
@@ -26,7 +26,7 @@ func (a *Appender) Reindex(block uint64) error {
 	}
 	switch {
 	case LastOf(block) > a.Seq:
-		a.Tail = entries // readers keep the old one
+		a.Tail = entries // a new slice, because readers may use the old one
 		return nil
 	case len(entries) == 0:
 		return a.Index.Delete(Key(block))
@@ -34,7 +34,7 @@ func (a *Appender) Reindex(block uint64) error {
 	return a.Index.Put(Key(block), EncodeBlock(block, entries))
 }
 
-// EntriesOf returns the index entries for the stored events of a block, up to last.
+// EntriesOf returns the index entries of a block's events, up to the event last, from the stored records.
 func EntriesOf(records *bbolt.Bucket, block, last uint64) (Tail, error) {
 	var entries Tail
 	cursor := records.Cursor()

@@ -28,12 +28,12 @@ var (
 
 const keySize = 8
 
-// Key returns the key of a number; keys are in the order of the numbers.
+// Key returns the bucket key for a number. Keys have the same order as the numbers.
 func Key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, keySize), number)
 }
 
-// Number reads a [Key].
+// Number returns the number of a [Key].
 func Number(key []byte) (uint64, error) {
 	if len(key) != keySize {
 		return 0, fmt.Errorf("key %x is not a number of %d bytes: %w", key, keySize, journal.ErrDamaged)
@@ -41,7 +41,7 @@ func Number(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(key), nil
 }
 
-// Identity identifies the journal of a file.
+// Identity identifies the journal in a file, and its format.
 type Identity struct {
 	Format     int    `json:"format"`
 	JournalID  string `json:"journal_id"`
@@ -55,24 +55,24 @@ func NewIdentity() Identity {
 	return Identity{Format: journal.Format, JournalID: hex.EncodeToString(random[:])}
 }
 
-// Gap is a range of events that retention moved out. LastHash lets the chain
-// be verified across it.
+// Gap is a range of events that retention moved out. LastHash is the hash of its last event, which is needed to check
+// the hash of the event after the gap.
 type Gap struct {
 	First    uint64       `json:"first"`
 	Last     uint64       `json:"last"`
 	LastHash journal.Hash `json:"last_hash"`
 }
 
-// Head is the end of the journal.
+// Head is the number and the hash of the journal's last event.
 type Head struct {
 	Seq  uint64
 	Hash journal.Hash
 }
 
-// Encode returns the stored bytes.
+// Encode returns the stored bytes of the head.
 func (h Head) Encode() []byte { return append(Key(h.Seq), h.Hash[:]...) }
 
-// DecodeHead reads what [Head.Encode] wrote. It does not check that the event exists.
+// DecodeHead reads the bytes that [Head.Encode] returned. It does not check that the event exists.
 func DecodeHead(value []byte) (h Head, err error) {
 	if len(value) != keySize+len(h.Hash) {
 		return h, fmt.Errorf("head of the journal has %d bytes, want %d: %w", len(value), keySize+len(h.Hash), journal.ErrDamaged)
@@ -82,7 +82,7 @@ func DecodeHead(value []byte) (h Head, err error) {
 	return h, nil
 }
 
-// seal writes v as a JSON object that ends with a hash of itself.
+// seal returns v as a JSON object with a hash of its other members as the last member.
 func seal(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -92,7 +92,8 @@ func seal(v any) ([]byte, error) {
 	return sealed, nil
 }
 
-// Unseal checks and reads what [PutSealed] wrote; what names it in the error.
+// Unseal checks the hash of a value that [PutSealed] stored, and decodes the value into v. what is the value's name in
+// errors.
 func Unseal(what string, sealed []byte, v any) error {
 	if sealed == nil {
 		return fmt.Errorf("%s is missing: %w", what, journal.ErrDamaged)
@@ -106,7 +107,7 @@ func Unseal(what string, sealed []byte, v any) error {
 	return nil
 }
 
-// PutSealed stores v as a JSON object that ends with a hash of itself.
+// PutSealed stores v as a JSON object with a hash of its other members, so that [Unseal] can detect damage.
 func PutSealed(bucket *bbolt.Bucket, key []byte, v any) error {
 	value, err := seal(v)
 	if err != nil {
@@ -115,12 +116,12 @@ func PutSealed(bucket *bbolt.Bucket, key []byte, v any) error {
 	return bucket.Put(key, value)
 }
 
-// Tables are the buckets of one transaction.
+// Tables are the buckets of a journal, in one transaction.
 type Tables struct {
 	Records, Index, Gaps, Meta, Snapshot *bbolt.Bucket
 }
 
-// TablesOf returns the buckets of a transaction, all of which must exist.
+// TablesOf returns the buckets for a transaction. It returns an error if one of them does not exist.
 func TablesOf(tx *bbolt.Tx) (Tables, error) {
 	t := Tables{
 		Records: tx.Bucket(RecordsBucket), Index: tx.Bucket(IndexBucket), Gaps: tx.Bucket(GapsBucket),
@@ -129,12 +130,12 @@ func TablesOf(tx *bbolt.Tx) (Tables, error) {
 	if t.Records == nil || t.Index == nil || t.Gaps == nil || t.Meta == nil || t.Snapshot == nil {
 		return Tables{}, fmt.Errorf("a bucket is missing: %w", journal.ErrDamaged)
 	}
-	// Keys are added in order, so pages can be filled.
+	// Keys are added in ascending order, so bbolt can fill pages completely.
 	t.Records.FillPercent, t.Index.FillPercent = 1, 1
 	return t, nil
 }
 
-// CreateTables creates the buckets in an empty file, and stores the identity. The caller must add a head.
+// CreateTables creates the buckets in an empty file, and stores the identity. The caller must also store a head.
 func CreateTables(tx *bbolt.Tx, id Identity) error {
 	for _, name := range [][]byte{RecordsBucket, IndexBucket, GapsBucket, MetaBucket, SnapshotBucket} {
 		if _, err := tx.CreateBucket(name); err != nil {

@@ -1,4 +1,3 @@
-// Package cli is the command line of the controlplane program, one file per
-// command. What it prints and takes is described in the module's README, and is
-// all that other programs rely on.
+// Package cli is the command line of the controlplane program, with one file per command. The module's README describes
+// its arguments and output; other programs may rely only on these.
 package cli

@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
-// embeddedCommands are the embedded programs; all but kubectl are for the
-// supervisor alone, and hidden.
+// embeddedCommands returns the commands of the embedded programs. All except kubectl are hidden, because only the
+// supervisor uses them.
 func embeddedCommands(run Embedded) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, name := range component.Names() {

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/execserver"
 )
 
-// newExecServer is the component that serves exec; it is for the supervisor
-// alone, and hidden.
+// newExecServer returns the command of the component that serves exec. It is hidden, because only the supervisor uses
+// it.
 func newExecServer() *cobra.Command {
 	var o execserver.Options
 	var kubeconfig string

@@ -13,10 +13,10 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
 )
 
-// act does something to one node.
+// act is an operation on one node.
 type act func(ctx context.Context, client kubernetes.Interface, name string) error
 
-// parallelNodes is how many nodes one command works on at a time.
+// parallelNodes is the number of nodes on which one command works at the same time.
 const parallelNodes = 64
 
 func newNode() *cobra.Command {
@@ -30,8 +30,8 @@ func newNode() *cobra.Command {
 	return cmd
 }
 
-// nodeCommand is a command that does something to each node named; with --wait
-// it goes on until check succeeds for each.
+// nodeCommand returns a command that calls do for each named node. With --wait it then waits until check succeeds for
+// each.
 func nodeCommand(verb, short, done string, do, check act) *cobra.Command {
 	var to target
 	var wait time.Duration
@@ -62,7 +62,7 @@ func nodeCommand(verb, short, done string, do, check act) *cobra.Command {
 
 func newNodeAdd() *cobra.Command {
 	var role string
-	var joining sync.Mutex // a free address is free for one node
+	var joining sync.Mutex // only one node at a time may search for a free address
 	cmd := nodeCommand("add", "Add nodes", "added",
 		func(ctx context.Context, client kubernetes.Interface, name string) error {
 			r, err := cluster.ParseRole(role)
@@ -77,8 +77,7 @@ func newNodeAdd() *cobra.Command {
 	return cmd
 }
 
-// onNodes calls do for every name, several at a time, and fails with the first
-// failure after all have ended.
+// onNodes calls do for every name, several at a time. After all calls have ended, it returns the first error.
 func onNodes(cmd *cobra.Command, to target, names []string, do act) error {
 	ctx, cancel := untilSignal(cmd)
 	defer cancel()

@@ -19,13 +19,13 @@ import (
 // Embedded runs an embedded program with its arguments and returns its exit code.
 type Embedded func(name string, args []string) (int, error)
 
-// exitError is the error of an embedded program that has already said why.
+// exitError is the error of an embedded program that has already printed the reason.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// Main runs the command line and returns the exit code: 0 when it did what was
-// asked, 1 otherwise; of kubectl and the other embedded programs, theirs.
+// Main runs the command line and returns the exit code: 0 on success, 1 otherwise. For kubectl and the other embedded
+// programs, it returns their exit code.
 func Main(args []string, stdout, stderr io.Writer, embedded Embedded) int {
 	root := newRoot(embedded)
 	root.SetArgs(args)
@@ -61,8 +61,7 @@ func newRoot(embedded Embedded) *cobra.Command {
 	return root
 }
 
-// untilSignal is cmd's context until SIGINT or SIGTERM. Embedded programs
-// handle signals themselves.
+// untilSignal returns a context that ends at SIGINT or SIGTERM. Embedded programs handle signals themselves.
 func untilSignal(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 }
@@ -72,8 +71,7 @@ func dirFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "dir", "", "directory of the control plane")
 }
 
-// absolute makes a directory independent of the working directory, which
-// components do not share.
+// absolute returns the absolute path of a directory, because components may have another working directory.
 func absolute(dir string) (plane.Dir, error) {
 	if dir == "" {
 		return "", errors.New("no control plane named: use --dir")
@@ -85,7 +83,7 @@ func absolute(dir string) (plane.Dir, error) {
 	return plane.Dir(path), nil
 }
 
-// target is the control plane that a command talks to.
+// target is the control plane that a command uses.
 type target struct {
 	dir, kubeconfig string
 }

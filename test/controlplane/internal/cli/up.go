@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/plane"
 )
 
-// upFlags are what the user gave to up.
+// upFlags has the flags of the command up.
 type upFlags struct {
 	dir       string
 	primaries int
@@ -100,7 +100,7 @@ func (f upFlags) options(progress io.Writer) (plane.Options, error) {
 	}, nil
 }
 
-// parsePortBase returns 0 for auto.
+// parsePortBase parses the first port. It returns 0 for "auto".
 func parsePortBase(s string) (int, error) {
 	if s == "auto" {
 		return 0, nil
@@ -113,7 +113,7 @@ func parsePortBase(s string) (int, error) {
 	return n, nil
 }
 
-// checkProgram fails unless path is "" or names a program by an absolute path.
+// checkProgram returns an error unless path is "" or the absolute path of a program.
 func checkProgram(path string) error {
 	if path == "" {
 		return nil
@@ -151,7 +151,7 @@ func runDetach(ctx context.Context, cmd *cobra.Command, f upFlags, o plane.Optio
 	return nil
 }
 
-// runDetached reports to the process that started it, as long as that listens.
+// runDetached reports the progress to the process that started it, while that process listens.
 func runDetached(ctx context.Context, o plane.Options) error {
 	progress := os.NewFile(plane.ProgressFD, "progress")
 	defer func() { _ = progress.Close() }()

@@ -1,7 +1,5 @@
-// Package cluster fills a control plane with simulated nodes and pods, and
-// loses, returns and replaces nodes.
+// Package cluster creates simulated nodes and pods in a control plane, and makes nodes fail, return or be replaced.
 //
-// A node has a kubelet, which is simulated by kwok, as long as it carries the
-// label KubeletUp: without it nobody renews its lease or obeys the deletion of
-// its pods, as on a machine without power.
+// A node has a kubelet, simulated by kwok, while it has the label KubeletUp. Without the label, no kubelet renews its
+// lease or handles the deletion of its pods, as on a machine without power.
 package cluster

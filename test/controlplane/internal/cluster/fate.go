@@ -31,9 +31,8 @@ func Join(ctx context.Context, client kubernetes.Interface, name string, role Ro
 	return Add(ctx, client, newNode(name, role, address(n)))
 }
 
-// Lose takes a node's kubelet away and then does what the node lifecycle controller
-// would do 50 s later: it sets the node to Ready=Unknown and its pods to Ready=False.
-// The rest, from the taint on, is left to the controllers.
+// Lose removes a node's kubelet, and then does what the node lifecycle controller would do 50 s later: it sets the node
+// to Ready=Unknown and its pods to Ready=False. The controllers do the rest, beginning with the taint.
 func Lose(ctx context.Context, client kubernetes.Interface, name string) error {
 	if err := label(ctx, client, name, "null"); err != nil {
 		return err
@@ -69,12 +68,12 @@ func readyPatch(status, reason string) []byte {
 	return fmt.Appendf(nil, patch, status, reason, time.Now().UTC().Format(time.RFC3339))
 }
 
-// Return gives a node its kubelet back.
+// Return restores a node's kubelet.
 func Return(ctx context.Context, client kubernetes.Interface, name string) error {
 	return label(ctx, client, name, `"`+kubeletUp+`"`)
 }
 
-// label sets the kubelet label to a JSON value; null removes it.
+// label sets the kubelet label to a JSON value; null removes the label.
 func label(ctx context.Context, client kubernetes.Interface, name, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, kubeletLabel, value)
 	_, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -84,9 +83,8 @@ func label(ctx context.Context, client kubernetes.Interface, name, value string)
 	return nil
 }
 
-// Replace deletes a node and creates another one, with a kubelet, under its
-// name, labels and addresses, as when a machine is installed anew. The pods
-// stay bound to the name.
+// Replace deletes a node and creates another one, with a kubelet and the same name, labels and addresses, like the
+// reinstallation of a machine. The pods stay bound to the name.
 func Replace(ctx context.Context, client kubernetes.Interface, name string) error {
 	nodes := client.CoreV1().Nodes()
 	old, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -97,8 +95,8 @@ func Replace(ctx context.Context, client kubernetes.Interface, name string) erro
 	if err != nil {
 		return fmt.Errorf("cannot delete node %s (uid %s): %w", name, old.UID, err)
 	}
-	// The lease names the old node as its owner and would be collected later,
-	// under the new node's feet.
+	// The lease names the old node as its owner, so the garbage collector would later delete it although the new node
+	// uses it.
 	err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(ctx, name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot delete the lease of node %s: %w", name, err)
@@ -106,8 +104,7 @@ func Replace(ctx context.Context, client kubernetes.Interface, name string) erro
 	return Add(ctx, client, successor(old))
 }
 
-// successor keeps what a new installation of the same machine has in common
-// with the old one.
+// successor returns a new node with the properties that a reinstalled machine keeps.
 func successor(old *corev1.Node) *corev1.Node {
 	node := newNode(old.Name, Worker, "")
 	maps.Copy(node.Labels, old.Labels)
@@ -116,8 +113,7 @@ func successor(old *corev1.Node) *corev1.Node {
 	return node
 }
 
-// Await polls check until it succeeds. After timeout it fails with check's last
-// error.
+// Await repeats check until it succeeds. After timeout it returns check's last error.
 func Await(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// KubeletUp is the label, as a selector, of nodes that have a kubelet.
+// KubeletUp is the label selector of nodes that have a kubelet.
 const KubeletUp = kubeletLabel + "=" + kubeletUp
 
 const (
@@ -27,7 +27,7 @@ const (
 	kubeletVersion = "v1.36.3"
 )
 
-// Role is what a node is for.
+// Role is the role of a node.
 type Role string
 
 // Roles of nodes.
@@ -36,7 +36,7 @@ const (
 	Worker  Role = "worker"
 )
 
-// ParseRole reads a role as users write it.
+// ParseRole parses a role from the command line.
 func ParseRole(s string) (Role, error) {
 	switch r := Role(s); r {
 	case Primary, Worker:
@@ -46,8 +46,7 @@ func ParseRole(s string) (Role, error) {
 	}
 }
 
-// Initial returns primary-1 to primary-N and worker-1 to worker-N, each with an
-// address of its own.
+// Initial returns primary-1 to primary-N and worker-1 to worker-N, each with its own address.
 func Initial(primaries, workers int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for i := range primaries {
@@ -59,18 +58,15 @@ func Initial(primaries, workers int) []*corev1.Node {
 	return nodes
 }
 
-// execAddress is where the API server finds the kubelet of every node, for exec:
-// there is one server for all of them. It is of a type that Kubernetes itself
-// uses for nothing.
+// execAddress is the address at which the API server finds the kubelet of every node for exec; one server serves all
+// nodes. Kubernetes itself does not use addresses of this type.
 const execAddress = "127.0.0.1"
 
-// webSocketsToKubelet is the feature by which a kubelet declares that it serves
-// WebSockets itself. Otherwise the API server translates them, and then keeps
-// the connection to the kubelet open after the client has gone.
+// webSocketsToKubelet is the feature with which a kubelet declares that it serves WebSockets itself. Otherwise the API
+// server translates them, and then keeps the connection to the kubelet open after the client has disconnected.
 const webSocketsToKubelet = "ExtendWebSocketsToKubelet"
 
-// newNode is a node as a kubelet registers it. Nothing listens at its internal
-// address.
+// newNode returns a node as a kubelet registers it. No process listens at its internal address.
 func newNode(name string, role Role, internalIP string) *corev1.Node {
 	labels := map[string]string{
 		corev1.LabelHostname:   name,
@@ -114,7 +110,7 @@ var addresses = netip.MustParsePrefix(cmp.Or(os.Getenv(NetworkVariable), "127.12
 // NetworkVariable names another range of node addresses.
 const NetworkVariable = "EKCO_TEST_NODE_NETWORK"
 
-// address is the nth node address, from 1.
+// address returns the nth node address, beginning with 1.
 func address(n int) string {
 	base := addresses.Addr().As4()
 	return netip.AddrFrom4([4]byte{base[0], base[1], byte(n >> 8), byte(n)}).String()
@@ -140,11 +136,10 @@ func freeAddress(ctx context.Context, client kubernetes.Interface) (int, error) 
 	return highest + 1, nil
 }
 
-// HasKubelet reports whether a node's kubelet lives.
+// HasKubelet reports whether a node has a kubelet.
 func HasKubelet(node *corev1.Node) bool { return node.Labels[kubeletLabel] == kubeletUp }
 
-// IsUp fails, saying why, unless the node is ready and without taints of the
-// node lifecycle controller.
+// IsUp returns an error with the reason unless the node is ready and has no taints of the node lifecycle controller.
 func IsUp(ctx context.Context, client kubernetes.Interface, name string) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -161,8 +156,7 @@ func IsUp(ctx context.Context, client kubernetes.Interface, name string) error {
 	return nil
 }
 
-// IsLost fails, saying why, unless the node is Ready=Unknown and has the taint
-// that evicts its pods.
+// IsLost returns an error with the reason unless the node is Ready=Unknown and has the taint that evicts its pods.
 func IsLost(ctx context.Context, client kubernetes.Interface, name string) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -15,13 +15,12 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
 )
 
-// recheckPeriod is how often a container is looked at again while a program
-// runs in its name.
+// recheckPeriod is how often a container is checked again while a program runs on its behalf.
 const recheckPeriod = 500 * time.Millisecond
 
-// refusal is why there is no exec, as clients get it from the API server.
+// refusal is the reason why an exec is refused, in the form that clients get from the API server.
 type refusal struct {
-	code    int // of HTTP
+	code    int // the HTTP status
 	message string
 }
 
@@ -31,7 +30,7 @@ func (r *refusal) Error() string { return r.message }
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(r.code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{ // the client may be gone
+	_ = json.NewEncoder(w).Encode(metav1.Status{ // the client may have disconnected
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(r.code), Message: r.message,
 	})
@@ -41,7 +40,7 @@ func refuse(code int, format string, args ...any) *refusal {
 	return &refusal{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// refusalOf makes a refusal of any error.
+// refusalOf converts any error to a refusal.
 func refusalOf(err error) *refusal {
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -50,8 +49,8 @@ func refusalOf(err error) *refusal {
 	return refuse(http.StatusInternalServerError, "%s", err)
 }
 
-// admit fails, with a refusal or with an error of the API, unless the container
-// runs on a node that is not lost. Nothing is read from a cache.
+// admit returns a refusal or an API error unless the container runs on a node that is not lost. It reads nothing from a
+// cache.
 func (s *sessions) admit(ctx context.Context, c container) error {
 	pod, err := s.api.CoreV1().Pods(c.namespace).Get(ctx, c.pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -66,8 +65,7 @@ func (s *sessions) admit(ctx context.Context, c container) error {
 	return runs(pod, c.name)
 }
 
-// reachable refuses in the words of the API server for a kubelet that does not
-// answer.
+// reachable returns a refusal if the kubelet does not answer, with the API server's message for that case.
 func (s *sessions) reachable(ctx context.Context, name string) error {
 	node, err := s.api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -81,7 +79,7 @@ func (s *sessions) reachable(ctx context.Context, name string) error {
 	return nil
 }
 
-// runs refuses unless a container of a pod runs.
+// runs returns a refusal unless a container of a pod runs.
 func runs(pod *corev1.Pod, name string) error {
 	if pod.DeletionTimestamp != nil {
 		return refuse(http.StatusInternalServerError, "container not running (%q): pod %s/%s is terminating", name, pod.Namespace, pod.Name)
@@ -98,8 +96,8 @@ func runs(pod *corev1.Pod, name string) error {
 	return refuse(http.StatusInternalServerError, "container not running (%q): pod %s/%s is %s", name, pod.Namespace, pod.Name, pod.Status.Phase)
 }
 
-// guard looks at a container again and again until ctx ends, and cancels when
-// an exec would now be refused. That the API does not answer is no reason.
+// guard checks a container repeatedly until ctx ends, and cancels when an exec would now be refused. It does not cancel
+// if the API does not answer.
 func (s *sessions) guard(ctx context.Context, c container, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(recheckPeriod)
 	defer tick.Stop()

@@ -11,18 +11,17 @@ import (
 	"time"
 )
 
-// lingerTimeout is how long a connection is kept open for a peer that does not
-// close it; the API server does at once.
+// lingerTimeout is how long a connection stays open for a peer that does not close it. The API server closes it at
+// once.
 const lingerTimeout = time.Second
 
-// errClientGone is the cause of a request's context once its connection has
-// ended.
+// errClientGone is the cause of the end of a request's context when its connection has ended.
 var errClientGone = errors.New("the client went away")
 
-// watchingListener accepts connections that tell when their peer has gone.
+// watchingListener accepts connections that report the disconnection of their peer.
 type watchingListener struct {
 	net.Listener
-	// serving ends when the server is to end.
+	// serving ends when the server must stop.
 	serving context.Context
 	linger  time.Duration
 }
@@ -35,10 +34,8 @@ func (l watchingListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, gone: func(error) {}, serving: l.serving, linger: l.linger}, nil
 }
 
-// watchedConn calls gone when it can no longer be read. Once a request has
-// taken a connection over, net/http does not watch it any more, but the stream
-// libraries read it all the time, unless they wait for the program to read what
-// they have.
+// watchedConn calls gone when it can no longer be read. After a request has taken over a connection, net/http no longer
+// watches it. But the stream libraries read it all the time, except while they wait for the program to read its input.
 type watchedConn struct {
 	net.Conn
 	gone    context.CancelCauseFunc
@@ -56,24 +53,23 @@ func (c *watchedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close lets the peer read what was written to it first. If input that nobody
-// has read were left at the end, the kernel would reset the connection, and the
-// API server, which copies both ways, would drop the rest of the output. A
-// server that ends has killed the programs, and waits for no peer.
+// Close first lets the peer read all written data. If unread input were left, the kernel would reset the connection,
+// and the API server, which copies in both directions, would drop the rest of the output. A server that stops has
+// killed the programs, and waits for no peer.
 func (c *watchedConn) Close() error {
 	c.once.Do(func() {
 		c.gone(errClientGone)
 		stop := context.AfterFunc(c.serving, func() { _ = c.Conn.Close() })
 		defer stop()
 		if c.Conn.(*net.TCPConn).CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(c.linger)) == nil {
-			_, _ = io.Copy(io.Discard, c.Conn) // until the peer closes too
+			_, _ = io.Copy(io.Discard, c.Conn) // until the peer closes it, too
 		}
 	})
 	return c.Conn.Close()
 }
 
-// untilGone is a http.Server's ConnContext: the contexts of a connection's
-// requests end with the connection.
+// untilGone is the ConnContext function of a http.Server: the contexts of a connection's requests end with the
+// connection.
 func untilGone(ctx context.Context, conn net.Conn) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	conn.(*tls.Conn).NetConn().(*watchedConn).gone = cancel

@@ -6,14 +6,14 @@ import (
 	"os/exec"
 )
 
-// pipes are this process's ends of a program's standard streams. exec.Cmd's own
-// copying will not do: it waits for input that a client need not end.
+// pipes are this process's ends of a program's standard streams. The copying of exec.Cmd is unsuitable, because it
+// waits for the end of the input, which a client need not send.
 type pipes struct {
-	stdin, stdout, stderr *os.File // nil for those not wanted
+	stdin, stdout, stderr *os.File // nil if the client does not want the stream
 	child                 []*os.File
 }
 
-// connect gives cmd a pipe for each stream that is wanted.
+// connect gives cmd a pipe for each wanted stream.
 func (p *pipes) connect(cmd *exec.Cmd, s streams) error {
 	if s.stdin != nil {
 		reader, err := p.pipe(&p.stdin, nil)
@@ -39,7 +39,7 @@ func (p *pipes) connect(cmd *exec.Cmd, s streams) error {
 	return nil
 }
 
-// pipe makes a pipe, keeps the end that ours points to, and returns the other.
+// pipe creates a pipe, stores one end in the non-nil argument, and returns the other.
 func (p *pipes) pipe(writer, reader **os.File) (child *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -61,12 +61,12 @@ func (p *pipes) closeChildEnds() {
 	p.child = nil
 }
 
-// close unblocks who reads or writes a pipe that a runaway child holds open.
+// close unblocks readers and writers of a pipe that a runaway child has open.
 func (p *pipes) close() {
 	p.closeChildEnds()
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
 		if f != nil {
-			_ = f.Close() // may have been closed by who copied
+			_ = f.Close() // the copying goroutine may have closed it
 		}
 	}
 }

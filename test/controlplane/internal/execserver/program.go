@@ -14,33 +14,31 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// streams are a program's; nil ones are not wanted by the client.
+// streams are a program's streams; nil means that the client does not want the stream.
 type streams struct {
 	stdin          io.Reader
 	stdout, stderr io.WriteCloser
 }
 
-// execution runs the program once, in the name of a container.
+// execution runs the program once, on behalf of a container.
 type execution struct {
 	program   string
 	container container
 	copying   sync.WaitGroup
 }
 
-// wait waits until nothing is copied any more. Close the streams first: a read
-// from a client that sends nothing does not end otherwise.
+// wait waits until all copying has ended. Close the streams first, because a read from a client that sends nothing
+// would not end otherwise.
 func (e *execution) wait() { e.copying.Wait() }
 
-// run returns when the program has ended and its output is written. Its error
-// is a utilexec.CodeExitError for a code that is not 0, which is 128+N when
-// signal N killed the program. When ctx ends, the program is killed, and the
-// error is ctx's cause. What the program leaves running in its process group is
-// killed too.
+// run returns when the program has ended and its output is written. Its error is a utilexec.CodeExitError for a code
+// other than 0; the code is 128+N if signal N killed the program. When ctx ends, run kills the program and returns
+// ctx's cause. It also kills the processes that the program leaves in its process group.
 func (e *execution) run(ctx context.Context, command []string, s streams) error {
-	// The kernel ties the program to the thread that starts it.
+	// The kernel kills the program with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// Its whole group is killed below.
+	// The whole process group is killed below.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), e.program, command...)
 	cmd.Dir = "/"
 	cmd.Env = []string{
@@ -67,10 +65,10 @@ func (e *execution) run(ctx context.Context, command []string, s streams) error 
 	case <-exited:
 	case <-ctx.Done():
 	}
-	// Not reaped yet, so that the number is not another group's.
+	// The program is not reaped yet, so the number cannot belong to another group.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ESRCH: all have ended
 	<-exited
-	_ = cmd.Wait() // the state says it all
+	_ = cmd.Wait() // the state has the result
 
 	select {
 	case <-copied:
@@ -82,15 +80,14 @@ func (e *execution) run(ctx context.Context, command []string, s streams) error 
 	return exitError(cmd.ProcessState.Sys().(syscall.WaitStatus))
 }
 
-// pump copies between a program's pipes and its streams. copied is closed when
-// all output is.
+// pump copies between a program's pipes and its streams. copied is closed when all output is copied.
 func (e *execution) pump(p *pipes, s streams) (copied <-chan struct{}) {
 	p.closeChildEnds()
 	if p.stdin != nil {
 		e.copying.Go(func() {
-			_, _ = io.Copy(p.stdin, s.stdin) // ends when either side does
+			_, _ = io.Copy(p.stdin, s.stdin) // it ends when either side closes
 			_ = p.stdin.Close()
-			_, _ = io.Copy(io.Discard, s.stdin) // what nobody reads would hold up the other streams
+			_, _ = io.Copy(io.Discard, s.stdin) // unread input would block the other streams
 		})
 	}
 	var outputs sync.WaitGroup
@@ -101,7 +98,7 @@ func (e *execution) pump(p *pipes, s streams) (copied <-chan struct{}) {
 		outputs.Add(1)
 		e.copying.Go(func() {
 			defer outputs.Done()
-			_, _ = io.Copy(to, from) // fails only when the client is gone
+			_, _ = io.Copy(to, from) // it fails only if the client has disconnected
 			_ = to.Close()
 			_ = from.Close()
 		})
@@ -116,7 +113,7 @@ func (e *execution) pump(p *pipes, s streams) (copied <-chan struct{}) {
 	return done
 }
 
-// awaitExit waits until a child has ended, and does not reap it.
+// awaitExit waits until a child has ended, without reaping it.
 func awaitExit(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

@@ -15,25 +15,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// endTimeout is how long the programs that run get to end once they are
-// killed; the kernel needs milliseconds.
+// endTimeout is how long killed programs may take to end; the kernel needs milliseconds.
 const endTimeout = 2 * time.Second
 
-// Options say what to serve, where and to whom.
+// Options configures the server.
 type Options struct {
 	Address  string // host:port to listen at
 	Cert     string // file: certificate to present
 	Key      string // file: its key
-	ClientCA string // file: who signs the API server's client certificate
+	ClientCA string // file: the CA of the API server's client certificate
 	Client   string // common name that this certificate must have
 	Program  string // absolute path of what runs for each exec; "" refuses them all
 	API      kubernetes.Interface
 	Log      *slog.Logger
 }
 
-// Serve serves until ctx ends, which is no error. The programs that run then
-// are killed and have ended when Serve returns, unless the kernel takes longer
-// than 2 s over it.
+// Serve serves until ctx ends, and then returns nil. It kills the running programs, and returns when they have ended,
+// or after 2 s.
 func Serve(ctx context.Context, o Options) error {
 	config, err := o.tls()
 	if err != nil {
@@ -66,8 +64,8 @@ func Serve(ctx context.Context, o Options) error {
 	return errors.Join(err, sessions.wait(endTimeout))
 }
 
-// tls demands the certificate of the API server. HTTP/2 cannot be upgraded to
-// a stream, so it is not offered.
+// tls requires the API server's client certificate. It does not offer HTTP/2, because an HTTP/2 request cannot be
+// upgraded to a stream.
 func (o Options) tls() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
 	if err != nil {

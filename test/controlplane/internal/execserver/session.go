@@ -26,7 +26,7 @@ type sessions struct {
 	running sync.WaitGroup
 }
 
-// container is what a client wants to exec into.
+// container identifies the container in which a client wants to run a program.
 type container struct {
 	namespace, pod, name string
 }
@@ -42,7 +42,7 @@ func (s *sessions) handler() http.Handler {
 	return mux
 }
 
-// wait waits until no request is served any more.
+// wait waits until no request is running.
 func (s *sessions) wait(timeout time.Duration) error {
 	done := make(chan struct{})
 	go func() {
@@ -75,12 +75,12 @@ func (s *sessions) exec(w http.ResponseWriter, r *http.Request) {
 	defer cancel(nil)
 	s.running.Go(func() { s.guard(ctx, c, cancel) })
 	e := &execution{program: s.program, container: c}
-	defer e.wait() // the connection is closed by then
+	defer e.wait() // the connection is already closed then
 	err = e.serve(w, r.WithContext(ctx), options, command)
 	log.Info("exec ended", "error", err, "after", time.Since(begin))
 }
 
-// accept fails unless the request can be served.
+// accept returns an error unless the request can be served.
 func (s *sessions) accept(r *http.Request, c container) (*remotecommand.Options, error) {
 	if s.program == "" {
 		return nil, refuse(http.StatusNotImplemented, "exec is not set up: start the control plane with 'controlplane up --exec-handler PROGRAM'")
@@ -95,8 +95,8 @@ func (s *sessions) accept(r *http.Request, c container) (*remotecommand.Options,
 	return options, s.admit(r.Context(), c)
 }
 
-// serve speaks the protocol of the client's choice. It returns the program's
-// error, or why there was none.
+// serve uses the protocol that the client requested. It returns the program's error, or the reason why the program did
+// not run.
 func (e *execution) serve(w http.ResponseWriter, r *http.Request, o *remotecommand.Options, command []string) error {
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		return serveWebSocket(w, r, o, func(s streams) error { return e.run(r.Context(), command, s) })
@@ -107,7 +107,7 @@ func (e *execution) serve(w http.ResponseWriter, r *http.Request, o *remotecomma
 	return executor.err
 }
 
-// executor is a remotecommand.Executor that remembers how it went.
+// executor is a remotecommand.Executor that stores the result.
 type executor struct {
 	*execution
 	err error

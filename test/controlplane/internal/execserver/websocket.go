@@ -15,12 +15,11 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// statusTimeout is how long a client may take to read how the program ended.
+// statusTimeout is how long a client may take to read the program's exit status.
 const statusTimeout = 10 * time.Second
 
-// serveWebSocket serves protocol v5 over a WebSocket, which is what today's
-// clients speak and remotecommand.ServeExec does not. A kubelet translates it to
-// SPDY for the container runtime; here there is nothing to translate for.
+// serveWebSocket serves protocol v5 over a WebSocket. Present clients use it, but remotecommand.ServeExec does not
+// support it. A kubelet translates it to SPDY for the container runtime; this server needs no translation.
 func serveWebSocket(w http.ResponseWriter, r *http.Request, o *remotecommand.Options, run func(streams) error) error {
 	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{
 		remotecommand.StreamProtocolV5Name: {Binary: true, Channels: channels(o)},
@@ -31,7 +30,7 @@ func serveWebSocket(w http.ResponseWriter, r *http.Request, o *remotecommand.Opt
 		return fmt.Errorf("cannot open a WebSocket: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	// An empty message tells the client that the connection stands.
+	// An empty message tells the client that the connection works.
 	if _, err := channels[remotecommand.StreamErr].Write(nil); err != nil {
 		return fmt.Errorf("cannot write to the client: %w", err)
 	}
@@ -72,7 +71,7 @@ func channels(o *remotecommand.Options) []wsstream.ChannelType {
 	return list
 }
 
-// writeStatus tells the client how the program ended.
+// writeStatus sends the program's exit status to the client.
 func writeStatus(to io.Writer, err error) error {
 	status := metav1.Status{Status: metav1.StatusSuccess}
 	var exit utilexec.CodeExitError

@@ -47,8 +47,7 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, key: key}, nil
 }
 
-// server issues a certificate for serving on loopback and under the names that
-// Kubernetes clients inside a cluster use.
+// server issues a certificate for serving on loopback and under the names that Kubernetes clients in a cluster use.
 func (a *authority) server(name string, ips ...net.IP) (pair, error) {
 	t := template(pkix.Name{CommonName: name})
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -85,7 +84,7 @@ func (a *authority) pair() (pair, error) {
 	return pair{cert: certPEM(a.cert.Raw), key: key}, err
 }
 
-// template is valid from an hour ago, so that small clock steps do no harm.
+// template returns a certificate that is valid from one hour ago, so that small clock steps do no harm.
 func template(subject pkix.Name) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // never fails since Go 1.24
 	now := time.Now()

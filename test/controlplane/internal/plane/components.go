@@ -9,8 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
-// pace is how often nodes are checked, how many requests run in parallel, and how often the
-// API server collects garbage.
+// pace has the intervals and limits that depend on the number of nodes.
 type pace struct {
 	monitorPeriod   time.Duration // a node with Ready=Unknown is tainted at the next check
 	kwokParallelism int
@@ -19,8 +18,8 @@ type pace struct {
 }
 
 var (
-	// normal trades memory for time: an API server that collects garbage less often starts with a
-	// tenth less CPU time, and needs some 150 MiB more.
+	// normal needs some 150 MiB more memory to save time: the API server collects garbage less often, and uses a tenth
+	// less CPU time at its start.
 	normal = pace{monitorPeriod: 500 * time.Millisecond, kwokParallelism: 16, qps: 1000, gogc: 400}
 	// scale is for thousands of nodes.
 	scale = pace{monitorPeriod: 2 * time.Second, kwokParallelism: 64, qps: 5000, gogc: 100}
@@ -31,18 +30,18 @@ var (
 // machine. [cluster.Lose] does not wait for that.
 const leaseSeconds = 40
 
-// tolerationSeconds is how long pods without tolerations of their own stay on
-// an unreachable or not ready node before they are evicted.
+// tolerationSeconds is how long pods without their own tolerations stay on an unreachable or unready node before they
+// are evicted.
 const tolerationSeconds = 2
 
 // child is one component with its arguments.
 type child struct {
 	name string
 	args []string
-	// env is added to the environment.
+	// env has additional environment variables.
 	env []string
-	// end is the signal that ends it, when it is stopped and when its supervisor
-	// dies; 0 is SIGKILL, which is good for those that have nothing to clean up.
+	// end is the signal that ends the component when it is stopped and when its supervisor dies. 0 means SIGKILL, for
+	// components that have nothing to clean up.
 	end syscall.Signal
 }
 
@@ -125,11 +124,11 @@ func (d Dir) schedulerChild(t pace) child {
 	}}
 }
 
-// othersKubelet is the annotation of pods that are left to whoever uses the control plane: it
-// runs and ends them as their kubelet.
+// othersKubelet is the annotation of pods that kwok ignores: the user of the control plane runs and ends them in place
+// of a kubelet.
 const othersKubelet = "sim/kubelet=other"
 
-// kwokChild plays the kubelet of every node with the label cluster.KubeletUp.
+// kwokChild returns the component that simulates the kubelet of every node with the label cluster.KubeletUp.
 func (d Dir) kwokChild(p *ports) child {
 	return child{name: component.Kwok, args: []string{
 		"--config=" + d.kwokConfig(),
@@ -146,8 +145,8 @@ func (d Dir) kwokChild(p *ports) child {
 	}}
 }
 
-// execServerChild serves exec for every node. It ends the programs it runs,
-// whole process groups of them, before it ends itself.
+// execServerChild returns the component that serves exec for every node. It ends the programs that it runs, with their
+// process groups, before it ends itself.
 func (d Dir) execServerChild(p *ports, program string) child {
 	return child{name: component.ExecServer, end: syscall.SIGTERM, args: []string{
 		fmt.Sprintf("--address=127.0.0.1:%d", p.execServer),

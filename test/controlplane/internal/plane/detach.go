@@ -11,16 +11,15 @@ import (
 	"syscall"
 )
 
-// ProgressFD is where a supervisor started by Detach finds the pipe for its
-// progress lines. It says ReadyLine there last, or what went wrong.
+// ProgressFD is the file descriptor of the pipe to which a supervisor started by Detach writes its progress. The last
+// line is ReadyLine or an error.
 const ProgressFD = 3
 
-// ReadyLine ends the progress of a detached supervisor that succeeded.
+// ReadyLine is the last progress line of a detached supervisor that succeeded.
 const ReadyLine = "READY"
 
-// Detach runs this program with args in a session of its own, passes its
-// progress lines on, and returns when it is ready. When ctx ends first, the
-// supervisor is told to stop.
+// Detach runs this program with args in a separate session, forwards its progress lines, and returns when it is ready.
+// If ctx ends first, it tells the supervisor to stop.
 func Detach(ctx context.Context, args []string, progress io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,7 +30,7 @@ func Detach(ctx context.Context, args []string, progress io.Writer) error {
 		return fmt.Errorf("cannot make a pipe to the supervisor: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	// It outlives ctx once it is ready, and is told to stop in its own way before.
+	// The supervisor must outlive ctx once it is ready, and is stopped in another way before that.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
 	cmd.ExtraFiles = []*os.File{writer} // the first one becomes ProgressFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -52,8 +51,7 @@ func Detach(ctx context.Context, args []string, progress io.Writer) error {
 	return errors.New("the control plane did not start: its supervisor was stopped")
 }
 
-// relay copies lines until the writer closes, and reports whether the last one
-// was ReadyLine.
+// relay copies lines until the writer closes the pipe, and reports whether the last line was ReadyLine.
 func relay(from io.Reader, to io.Writer) bool {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {

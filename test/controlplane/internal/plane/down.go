@@ -15,8 +15,8 @@ const (
 	killTimeout = 5 * time.Second  // for the kernel to end killed processes
 )
 
-// Down ends the control plane of dir and returns the number of processes it
-// ended. Nothing running there is no error.
+// Down ends the control plane of dir, and returns the number of processes that it ended. It returns no error if no
+// process runs.
 func Down(ctx context.Context, dir Dir) (int, error) {
 	r, err := dir.readPids()
 	if err != nil {
@@ -32,7 +32,7 @@ func Down(ctx context.Context, dir Dir) (int, error) {
 	return len(processes), nil
 }
 
-// terminate asks the supervisor to stop all, and kills what is left after that.
+// terminate asks the supervisor to stop all processes, and kills the processes that are left after that.
 func terminate(ctx context.Context, processes []started) error {
 	if len(processes) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func terminate(ctx context.Context, processes []started) error {
 	return ends(ctx, processes, killTimeout)
 }
 
-// ends waits until none of the processes runs any more.
+// ends waits until all processes have ended.
 func ends(ctx context.Context, processes []started, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

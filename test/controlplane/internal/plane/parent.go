@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// errParentGone is the cause of a context from WithParent after the parent's end.
+// errParentGone is the cause of the end of a WithParent context when the parent has ended.
 var errParentGone = errors.New("the process that started this control plane has ended")
 
-// WithParent returns a context that ends when this process's parent ends, which
-// is noticed within a quarter of a second. Call stop to end the watch.
+// WithParent returns a context that ends at most a quarter of a second after this process's parent. stop ends the
+// watch.
 func WithParent(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
 	parent := os.Getppid()
 	ctx, cancel := context.WithCancelCause(ctx)

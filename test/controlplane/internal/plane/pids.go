@@ -17,12 +17,11 @@ const supervisorName = "supervisor"
 // running is the content of the pids file: the processes of a control plane,
 // the supervisor first.
 type running struct {
-	Boot      string    `json:"boot"` // boot id of the machine they were started under
+	Boot      string    `json:"boot"` // boot id of the machine when they were started
 	Processes []started `json:"processes"`
 }
 
-// started identifies a process beyond doubt within one boot: pids are reused,
-// a pid together with its start time is not.
+// started identifies a process uniquely within one boot. The kernel reuses pids, but not with the same start time.
 type started struct {
 	Name  string `json:"name"`
 	PID   int    `json:"pid"`
@@ -34,7 +33,7 @@ func (d Dir) writePids(r running) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode the pids: %w", err)
 	}
-	// Renamed into place: 'down' may read at any time.
+	// Rename the file into place, because 'down' may read it at any time.
 	temporary := d.pids() + ".new"
 	if err := os.WriteFile(temporary, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("cannot write the pids: %w", err)
@@ -45,8 +44,7 @@ func (d Dir) writePids(r running) error {
 	return nil
 }
 
-// readPids returns what the pids file lists, and nothing if there is none or if
-// it is from before the machine's last boot.
+// readPids reads the pids file. It returns nothing if there is no file or if it is from before the machine's last boot.
 func (d Dir) readPids() (running, error) {
 	data, err := os.ReadFile(d.pids())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,15 +79,14 @@ func identify(name string, pid int) (started, error) {
 	return started{Name: name, PID: pid, Start: start}, nil
 }
 
-// alive reports whether the very process still runs. A zombie does not.
+// alive reports whether exactly this process still runs. A zombie does not run.
 func (s started) alive() bool {
 	start, state, err := stat(s.PID)
 	return err == nil && start == s.Start && state != "Z"
 }
 
-// signal signals the very process and nothing else: os.FindProcess pins the
-// process that has the pid now, and only then its start time is compared. A
-// process that has ended is no error.
+// signal sends a signal to exactly this process: os.FindProcess pins the process that has the pid now, and then signal
+// compares the start time. It returns no error if the process has ended.
 func (s started) signal(sig syscall.Signal) error {
 	p, err := os.FindProcess(s.PID)
 	if err != nil {
@@ -105,8 +102,8 @@ func (s started) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// stat reads start time and state from /proc/PID/stat. The fields are counted
-// after the program's name, which may hold spaces and parentheses.
+// stat reads the start time and the state from /proc/PID/stat. It counts fields after the program's name, which may
+// contain spaces and parentheses.
 func stat(pid int) (start uint64, state string, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -25,9 +25,8 @@ type ports struct {
 	reservations []net.Listener
 }
 
-// reservePorts finds free ports, in sequence from base or, with base 0, at
-// random. Two control planes never get the same port, even while neither
-// listens yet: each port is reserved until release by an abstract unix socket.
+// reservePorts finds free ports: in sequence from base, or at random if base is 0. An abstract unix socket reserves
+// each port until release, so that two control planes never get the same port, even before they listen.
 func reservePorts(ctx context.Context, base int) (*ports, error) {
 	p := &ports{}
 	for i, port := range []*int{&p.apiserver, &p.etcd, &p.etcdPeer, &p.kwok, &p.execServer} {

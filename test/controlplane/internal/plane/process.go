@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tailLines is how much of a component's log is shown when it fails.
+// tailLines is the number of lines of a component's log that are shown when it fails.
 const tailLines = 20
 
 // process is a running component.
@@ -28,9 +28,8 @@ type process struct {
 // endTimeout is how long a component may take to end before it is killed.
 const endTimeout = 5 * time.Second
 
-// startProcess runs the component c as a child that the kernel signals to end
-// when the calling OS thread ends: call it from a goroutine that stays locked
-// to its thread for as long as the child shall live.
+// startProcess runs the component c as a child. The kernel signals the child to end when the calling OS thread ends, so
+// call it from a goroutine that stays locked to its thread as long as the child must live.
 func startProcess(ctx context.Context, dir Dir, c child) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -42,13 +41,12 @@ func startProcess(ctx context.Context, dir Dir, c child) (*process, error) {
 	}
 	defer func() { _ = logFile.Close() }() // the child has its own copy
 
-	// The supervisor stops its children in order; ctx does not.
+	// Do not use ctx for the command, because the supervisor stops its children in order.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, append([]string{c.name}, c.args...)...)
 	cmd.Dir = string(dir)
 	cmd.Env = append(childEnv(dir), c.env...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
-	// A group of its own: Ctrl-C reaches the supervisor only, which then stops
-	// its children in order.
+	// Use a separate process group, so that Ctrl-C reaches only the supervisor, which then stops its children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: c.signal(), Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", c.name, err)
@@ -71,8 +69,7 @@ func (c child) signal() syscall.Signal {
 	return c.end
 }
 
-// stop ends the component in its own way, or kills it if that does not help,
-// and waits for its end.
+// stop ends the component with its signal, or kills it after endTimeout, and waits for its end.
 func (p *process) stop() error {
 	for _, s := range []syscall.Signal{p.end, syscall.SIGKILL} {
 		if err := p.signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -100,12 +97,12 @@ func childEnv(dir Dir) []string {
 	return env
 }
 
-// failure describes a component that ended or did not do its work.
+// failure returns an error for a component that ended or did not become ready.
 func (p *process) failure(what string) error {
 	return fmt.Errorf("%s %s; the last lines of %s:\n%s", p.name, what, p.log, tail(p.log, tailLines))
 }
 
-// ended is the failure of a component that stopped by itself.
+// ended returns the error for a component that the supervisor did not stop.
 func (p *process) ended() error {
 	if p.err == nil {
 		return p.failure("ended by itself with status 0")

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// supervisor owns the components of one control plane. All its methods belong
-// to the goroutine that called Run.
+// supervisor owns the components of one control plane. Only the goroutine that called Run may call its methods.
 type supervisor struct {
 	dir      Dir
 	progress io.Writer
 	begin    time.Time
 	children []*process
 	running  running
-	ended    chan *process // each component that ends
+	ended    chan *process // receives each component that ends
 	stopping chan struct{}
 }
 
@@ -57,8 +56,8 @@ func (s *supervisor) start(ctx context.Context, c child) (*process, error) {
 	return p, s.dir.writePids(s.running)
 }
 
-// stop ends every component and waits for their ends. There is nothing to
-// save: a control plane is never started again on its old data.
+// stop ends every component and waits until all have ended. It saves nothing, because a control plane is never started
+// again with old data.
 func (s *supervisor) stop() error {
 	var errs []error
 	for _, p := range s.children {
@@ -71,8 +70,8 @@ func (s *supervisor) stop() error {
 	return errors.Join(errs...)
 }
 
-// await polls ready until it says yes. It fails when any component ends, when
-// ctx ends, or after componentTimeout, and then shows the end of blame's log.
+// await repeats ready until it succeeds. It returns an error with the end of blame's log if any component ends, if ctx
+// ends, or after componentTimeout.
 func (s *supervisor) await(ctx context.Context, blame *process, ready func(context.Context) error) error {
 	const pause = 50 * time.Millisecond
 	deadline := time.NewTimer(componentTimeout)
@@ -96,8 +95,7 @@ func (s *supervisor) await(ctx context.Context, blame *process, ready func(conte
 	}
 }
 
-// run waits until a component ends by itself or ctx does; the latter is the
-// normal end.
+// run waits until a component ends without being stopped, or until ctx ends, which is the normal end.
 func (s *supervisor) run(ctx context.Context) error {
 	select {
 	case p := <-s.ended:
@@ -107,7 +105,7 @@ func (s *supervisor) run(ctx context.Context) error {
 	}
 }
 
-// stage reports a finished stage with the time since the start.
+// stage prints a finished stage with the time since the start.
 func (s *supervisor) stage(what string) {
 	_, _ = fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), what)
 }

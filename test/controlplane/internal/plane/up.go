@@ -15,9 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/cluster"
 )
 
-// componentTimeout is how long a component may take to become ready. Two to
-// three seconds are normal; on a very busy machine it may take minutes. A component
-// that ends is noticed at once.
+// componentTimeout is how long a component may take to become ready. Normally it takes two to three seconds, but
+// minutes on a very busy machine. The supervisor notices a component that ends at once.
 const componentTimeout = 10 * time.Minute
 
 // Options say what to start.
@@ -40,12 +39,11 @@ func (o Options) pace() pace {
 	return normal
 }
 
-// Run starts a control plane, calls ready once everything asked for is there,
-// and keeps it running until ctx ends, which is no error. Whatever the
-// outcome, every component has ended when Run returns; when the process is
-// killed, the kernel kills the components.
+// Run starts a control plane, calls ready when everything requested exists, and keeps it running until ctx ends; then
+// it returns nil. In every case all components have ended when Run returns. If the process is killed, the kernel kills
+// the components.
 func Run(ctx context.Context, o Options, ready func()) (err error) {
-	// The kernel ties the children to the thread that starts them.
+	// The kernel ends the children with the thread that started them.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -126,7 +124,7 @@ func (s *supervisor) startEtcd(ctx context.Context, p *ports) error {
 	return nil
 }
 
-// startRest starts what needs the API, and fills the cluster.
+// startRest starts the components that need the API, and creates the simulated nodes.
 func (s *supervisor) startRest(ctx context.Context, p *ports, o Options, client kubernetes.Interface) error {
 	controllers, err := s.start(ctx, s.dir.controllerManagerChild(o.pace()))
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package secrets stands in for the real one: it has the one constant of it that
-// Rook's types name. See package rooktypes.
+// Package secrets replaces the real package. It has the one constant that Rook's types use. See package rooktypes.
 package secrets
 
 // TypeVault names the provider.

@@ -1,8 +1,8 @@
-// Package api stands in for Vault's: it has the constants of it that Rook's types
-// name. See package rooktypes.
+// Package api replaces the package of Vault's client. It has the constants that Rook's types use. See package
+// rooktypes.
 package api
 
-// Environment variables of Vault's client.
+// These are environment variables of Vault's client.
 const (
 	EnvVaultCACert     = "VAULT_CACERT"
 	EnvVaultClientCert = "VAULT_CLIENT_CERT"

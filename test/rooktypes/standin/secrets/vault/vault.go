@@ -1,8 +1,7 @@
-// Package vault stands in for the real one: it has the constants of it that
-// Rook's types name. See package rooktypes.
+// Package vault replaces the real package. It has the constants that Rook's types use. See package rooktypes.
 package vault
 
-// How Rook logs in to Vault.
+// These are the methods with which Rook logs in to Vault.
 const (
 	AuthMethod           = "VAULT_AUTH_METHOD"
 	AuthMethodKubernetes = "kubernetes"

@@ -1,5 +1,5 @@
-// Package client stands in for controller-runtime's: it has the one type of it
-// that Rook's types name. See package rooktypes.
+// Package client replaces controller-runtime's package. It has the one type that Rook's types use. See package
+// rooktypes.
 package client
 
 import (
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Object is what every object of Kubernetes can do.
+// Object is the interface of every Kubernetes object.
 type Object interface {
 	metav1.Object
 	runtime.Object

@@ -1,10 +1,10 @@
-// Package webhook stands in for controller-runtime's: it has the one type of it
-// that Rook's types name. See package rooktypes.
+// Package webhook replaces controller-runtime's package. It has the one type that Rook's types use. See package
+// rooktypes.
 package webhook
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// Validator is what Rook's types say they implement.
+// Validator is the interface that Rook's types declare to implement.
 type Validator interface {
 	runtime.Object
 	ValidateCreate() error

@@ -152,7 +152,7 @@ func TestResumeSaysThatTheMirrorStillHasThePause(t *testing.T) {
 		in := w.started()
 		w.pauses(in, "worker-1", 0)
 		w.cluster.Forbid("update configmaps")
-		err := in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person})
+		err := in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person})
 		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 0 || len(w.mirrored().Pauses) != 1 {
 			t.Errorf("the end of the pause is answered with %v, in force are %+v, the mirror has %+v", err, w.state().Pauses, w.mirrored().Pauses)
 		}

@@ -36,11 +36,11 @@ type Mirrored struct {
 	Knew, Kept uint64
 }
 
-// knew reports whether the EKCO that wrote the mirror knew a pause of this journal. It compares event numbers, or times
-// if Kept is unknown.
-func (from Mirrored) knew(own PauseState) bool {
+// knownTo reports whether the mirror's writer knew a pause of this journal. If it is unknown which events this journal
+// has lost, it compares times with its own mirror, and keeps the pause for the mirror of another journal.
+func (s *State) knownTo(from Mirrored, own PauseState) bool {
 	if from.Kept == 0 {
-		return !own.At.After(from.Adopted.MirroredAt)
+		return from.Adopted.JournalID == s.Journal.ID && !own.At.After(from.Adopted.MirroredAt)
 	}
 	return own.Seq <= min(from.Knew, from.Kept)
 }
@@ -64,7 +64,7 @@ func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft 
 		}
 	}
 	note.Contests = from.Contests
-	if len(drafts) == 0 && note.EndedAt == nil && len(note.Contests) == 0 {
+	if len(drafts) == 0 && note.EndedAt == nil && len(note.Contests) == 0 && !s.shares(from) {
 		return nil
 	}
 	return append(drafts, journal.Draft{
@@ -78,7 +78,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 	}
 	for _, key := range sortedKeys(s.Pauses) {
 		own := s.Pauses[key]
-		if _, there := from.Pauses[key]; there || !from.knew(own) {
+		if _, there := from.Pauses[key]; there || !s.knownTo(from, own) {
 			continue
 		}
 		drafts = append(drafts, journal.Draft{
@@ -95,7 +95,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
 		}
 		endedHere := !here && (s.tookOver(from) || origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept)
-		if endedHere || here && (!from.knew(own) || samePause(own, pause)) {
+		if endedHere || here && (!s.knownTo(from, own) && !endsBefore(own, pause) || samePause(own, pause)) {
 			continue
 		}
 		drafts = append(drafts, journal.Draft{
@@ -109,7 +109,27 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 // tookOver reports whether this journal has already taken over this very mirror.
 func (s *State) tookOver(from Mirrored) bool {
 	last := s.Journal.Adopted
-	return last != nil && last.JournalID == from.Adopted.JournalID && last.Mirrored == from.Adopted.Mirrored && last.Mirrored.Seq > 0
+	return last != nil && last.JournalID == from.Adopted.JournalID && last.Mirrored == from.Adopted.Mirrored && last.Mirrored.Seq > 0 &&
+		last.MirroredAt.Equal(from.Adopted.MirroredAt) // the position alone may be newer than the content
+}
+
+// shares reports whether this journal has a pause of the mirror, and has not noted this mirror. With the note, that pause
+// does not come back after it ended here.
+func (s *State) shares(from Mirrored) bool {
+	if from.Adopted.Mirrored.Seq == 0 || s.tookOver(from) {
+		return false
+	}
+	for key, pause := range from.Pauses {
+		if own, here := s.Pauses[key]; here && samePause(own, pause) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsBefore reports whether pause x ends automatically before pause y does.
+func endsBefore(x, y PauseState) bool {
+	return !x.Until.IsZero() && (y.Until.IsZero() || x.Until.Before(y.Until))
 }
 
 func samePause(x, y PauseState) bool {

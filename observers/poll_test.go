@@ -271,7 +271,7 @@ func TestStoppingDoesNotWaitForAnAnswer(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			b.Errorf("stopping took %s", took)
 		}
-		if b.Said.Len() > 0 {
+		if b.Said.String() != "" {
 			b.Errorf("said:\n%s", b.Said)
 		}
 	})

@@ -183,7 +183,8 @@ func (s deleteDeployment) requireNothingNested(ctx context.Context, step actions
 	step.Planned.ID = journal.StepLookBelowAgainMinio
 	_, err := findNested{s.api, s.sourceDrive}.Do(ctx, step)
 	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
-		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID}
+		// The last check is no longer valid, also if another client deletes the Deployment now.
+		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID, Outputs: json.RawMessage("{}")}
 	}
 	return err
 }
@@ -207,8 +208,12 @@ func lateOutputs(step actions.StepContext) json.RawMessage {
 // distinguish it from lost data.
 func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
-	if err != nil {
+	_, target, otherErr := storesOf(record)
+	if err = errors.Join(err, otherErr); err != nil {
 		return journal.MinioCompared{}, err
+	}
+	if target == "" {
+		was = "" // nothing shows that it is the same store as at the switch, so everything is compared
 	}
 	both, err := m.open(ctx, record)
 	var left journal.MinioCompared

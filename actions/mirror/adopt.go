@@ -20,6 +20,10 @@ func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
+// Kept says that the own journal has lost or replaced events after seq, so that its numbers after seq mean nothing to the
+// mirror's writer; 0 if this is unknown for all of its events.
+func Kept(seq uint64) AdoptOption { return func(a *adoption) { a.knew = min(a.knew, seq) } }
+
 // EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does
 // not adopt them from a journal in which they are still open.
 func EndedHere(ids ...string) AdoptOption {

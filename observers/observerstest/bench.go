@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,7 @@ type Bench struct {
 	*observers.Observers
 	Paper *Paper
 	// Said has the log. Lags has the reported lags, by source.
-	Said *strings.Builder
+	Said *Log
 	Lags map[string]time.Duration
 	// Settles is an option of the source of nodes. KnownNodes and KnownPods are options of the sources in
 	// [Bench.Everything].
@@ -33,6 +34,26 @@ type Bench struct {
 	KnownPods  []pods.Known
 	// Sources returns the sources. The default is [Bench.Everything].
 	Sources func() []observers.Source
+}
+
+// Log is a log that a test can read while observers write it.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements [io.Writer].
+func (l *Log) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+// String returns the log so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // Everything returns the sources of nodes and pods.
@@ -47,7 +68,7 @@ func (b *Bench) Everything() []observers.Source {
 func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(*Bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &Bench{T: t, World: NewWorld(), Paper: &Paper{}, Said: &strings.Builder{}, Lags: map[string]time.Duration{}}
+		b := &Bench{T: t, World: NewWorld(), Paper: &Paper{}, Said: &Log{}, Lags: map[string]time.Duration{}}
 		b.Sources = b.Everything
 		options := observers.Options{
 			Probe: b.Probe, Recorder: b.Paper,

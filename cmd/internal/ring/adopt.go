@@ -96,12 +96,12 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, mirror.EndedHere(ended...))
-	adopted, err := mirror.Adopt(content, s.OpenActions(), r.journalID, r.cfg.Identity.ClusterUID, options...)
+	kept, err := r.lastKeptEvent(ctx, s, content)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := r.lastKeptEvent(ctx, s, content)
+	options = append(options, mirror.EndedHere(ended...), mirror.Kept(kept))
+	adopted, err := mirror.Adopt(content, s.OpenActions(), r.journalID, r.cfg.Identity.ClusterUID, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -271,7 +271,7 @@ func (l below) Nested(ctx context.Context, pod string) ([]minio.Nested, error) {
 	return l.API.Nested(ctx, pod)
 }
 
-// TestACheckThatEndsWithAHoldProvesNothingLater: somebody else deletes the Deployment minutes later.
+// TestACheckThatEndsWithAHoldProvesNothingLater: another client deletes the Deployment minutes later.
 func TestACheckThatEndsWithAHoldProvesNothingLater(t *testing.T) {
 	other := minio.ServiceRef(miniosim.Namespace)
 	other.Name = "minio-nodeport"

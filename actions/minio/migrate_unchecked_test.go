@@ -39,7 +39,7 @@ type unreachable struct{ minio.API }
 func (unreachable) DeleteDeployment(context.Context, string) error { return kube.ErrUnavailable }
 
 // TestASearchThatFindsSomethingLaterEndsTheLastCheck: the first deletion did not reach the API server, then a client
-// wrote an object below another one, and somebody else deleted the Deployment, all within ten minutes.
+// wrote an object below another one, and another client deleted the Deployment, all within ten minutes.
 func TestASearchThatFindsSomethingLaterEndsTheLastCheck(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // operatorDeployment is the Deployment of EKCO's operator that kURL installs.
@@ -21,10 +22,7 @@ var operatorDeployment = kube.Ref{Group: "apps", Version: "v1", Resource: "deplo
 
 // checkElsewhere returns an error if an operator with another journal may run: with two journals, EKCO would do the same
 // work twice, and no history would have all of it. own is the id of this journal, "" if its file does not exist.
-func checkElsewhere(ctx context.Context, cfg config.Config, options ringOptions, own string, log *slog.Logger) error {
-	if !options.OneShot || options.readOnly(cfg) || options.WithoutOperator {
-		return nil
-	}
+func checkElsewhere(ctx context.Context, cfg config.Config, own string, log *slog.Logger) error {
 	reached, err := reach(cfg, kube.Terms{ReadOnly: true}, api.NewMetrics(), log)
 	if err != nil {
 		return err
@@ -37,7 +35,7 @@ func checkElsewhere(ctx context.Context, cfg config.Config, options ringOptions,
 	case content.JournalID != own:
 		return fmt.Errorf("the cluster has the mirror of another journal than %s, written at %s, so an operator may run with it: "+
 			"give its path with --journal or EKCO_JOURNAL, or run the command in its pod (kubectl -n kurl exec deploy/ekc-operator -- ekco …); "+
-			"if no operator runs, repeat the command with --without-operator", cfg.Journal, content.WrittenAt.UTC().Format("2006-01-02T15:04:05Z"))
+			"if no operator runs, repeat the command with --without-operator", cfg.Journal, words.Stamp(content.WrittenAt))
 	}
 	deployment, err := kube.Get[appsv1.Deployment](ctx, reached.objects, operatorDeployment)
 	if own == "" && err == nil && deployment.Status.ReadyReplicas > 0 {

@@ -56,8 +56,10 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	if options.OneShot {
 		open = openAtOnce
 	}
-	if missing(cfg.Journal) {
-		if err := checkElsewhere(ctx, cfg, options, "", log); err != nil {
+	check := options.OneShot && !options.readOnly(cfg) && !options.WithoutOperator
+	isNew := missing(cfg.Journal)
+	if check && isNew { // before the file is created
+		if err := checkElsewhere(ctx, cfg, "", log); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -66,12 +68,14 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	stat, err := store.Stat(ctx)
-	if err == nil {
-		err = checkElsewhere(ctx, cfg, options, stat.JournalID, log)
-	}
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, store.Close())
+	if check && !isNew {
+		stat, err := store.Stat(ctx)
+		if err == nil {
+			err = checkElsewhere(ctx, cfg, stat.JournalID, log)
+		}
+		if err != nil {
+			return nil, nil, nil, errors.Join(err, store.Close())
+		}
 	}
 	metrics := api.NewMetrics()
 	running, err := newRing(ctx, cfg, options, store, now, metrics, log)

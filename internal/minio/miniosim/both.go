@@ -189,6 +189,13 @@ func (b *Both) source() *s3sim.Store {
 	return b.Source
 }
 
+// target returns the current store of the highly available MinIO.
+func (b *Both) target() *s3sim.Store {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Target
+}
+
 // Stick prevents pods of standalone MinIO from starting, or allows it again.
 func (b *Both) Stick(stuck bool) {
 	b.mu.Lock()

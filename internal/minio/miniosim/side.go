@@ -36,7 +36,7 @@ func (n Network) Store(addresses []string, with minio.Credentials) (minio.Store,
 	if err != nil {
 		return nil, err
 	}
-	one := &side{Store: n.Target, net: n, name: TargetSide, host: host, with: with}
+	one := &side{Store: n.target(), net: n, name: TargetSide, host: host, with: with}
 	if len(host) > 2 && host[:3] == "10." {
 		one.Store, one.name = n.source(), SourceSide
 	}

@@ -87,7 +87,7 @@ func (w *Writer) connected() *s3sim.Store {
 	switch {
 	case w.to == "":
 	case w.to == "ha" && w.both.quorum():
-		return w.both.Target
+		return w.both.target()
 	case w.to == w.both.podName() && w.both.Object(minio.SinglePodRef(Namespace, w.to)) != nil:
 		return w.both.source()
 	}

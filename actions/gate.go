@@ -30,7 +30,7 @@ func (a *run) askedBefore(g *group, preflights []string) []string {
 	if (!first && !final) || time.Since(a.gatePassed) < gateMaxAge {
 		return preflights
 	}
-	return union(preflights, a.gate)
+	return Union(preflights, a.gate)
 }
 
 // anyDone reports whether a step that satisfies those is done.
@@ -55,8 +55,8 @@ func (a *run) recordGatePassed(checks []Check) {
 	a.gatePassed = time.Now()
 }
 
-// union returns names, followed by the elements of others that are not in names.
-func union(names, others []string) []string {
+// Union returns names, followed by the elements of others that are not in names.
+func Union(names, others []string) []string {
 	all := slices.Clip(names)
 	for _, name := range others {
 		if !slices.Contains(all, name) {

@@ -2,7 +2,6 @@ package actions
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -26,10 +25,7 @@ func BehindGate(steps []journal.PlannedStep, preflights []string) []journal.Plan
 }
 
 // gateStep has no effect and is done as soon as its preflights let it start.
-type gateStep struct{}
+type gateStep struct{ NoEffect }
 
 // Prove implements [Step].
 func (gateStep) Prove(context.Context, StepContext) (Proof, error) { return Proof{Done: true}, nil }
-
-// Do implements [Step].
-func (gateStep) Do(context.Context, StepContext) (json.RawMessage, error) { return nil, nil }

@@ -22,7 +22,7 @@ func (r *Runner) guarded(kind *Kind, record journal.ActionRecord, planned journa
 	if kind.Guards != nil {
 		guards = append(guards, kind.Guards(record, planned)...)
 	}
-	planned.Preflights = union(planned.Preflights, guards)
+	planned.Preflights = Union(planned.Preflights, guards)
 	return planned
 }
 

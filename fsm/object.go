@@ -99,13 +99,6 @@ func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error 
 // Gone implements [Machine].
 func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(anyObject).lose(reason) }
 
-// Tells returns a function for [Transition.Tells] that returns this reason.
-func (Objects) Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
-	return func(t *Thing, _ journal.State, _ time.Time) Telling {
-		return Telling{Reason: reason, Cause: t.Newest()}
-	}
-}
-
 // TellsLost is a function for [Transition.Tells] that returns the observer's reason why the object no longer exists.
 func (Objects) TellsLost(t *Thing, _ journal.State, _ time.Time) Telling {
 	return Telling{Reason: t.Data.(anyObject).lost(), Cause: t.Newest()}

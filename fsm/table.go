@@ -188,3 +188,10 @@ func (s *State) changeStatus(rec *journal.ActionRecord, event string) {
 		rec.Status = journal.ActionStatus(to)
 	}
 }
+
+// Tells returns a function for [Transition.Tells] that returns this reason.
+func Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
+	return func(t *Thing, _ journal.State, _ time.Time) Telling {
+		return Telling{Reason: reason, Cause: t.Newest()}
+	}
+}

@@ -60,7 +60,7 @@ func (t *Thing) Machine() string { return t.machine.Name() }
 
 // Details returns the result of [Machine.Details], or nil if the thing does not exist or was never observed.
 func (t *Thing) Details(w *World) []string {
-	if !t.exists() {
+	if !t.Exists() {
 		return nil
 	}
 	return t.machine.Details(t, w)
@@ -68,7 +68,7 @@ func (t *Thing) Details(w *World) []string {
 
 // Facts returns the result of [Machine.Facts], or nil if the thing does not exist or was never observed.
 func (t *Thing) Facts() any {
-	if !t.exists() {
+	if !t.Exists() {
 		return nil
 	}
 	return t.machine.Facts(t)
@@ -76,7 +76,7 @@ func (t *Thing) Facts() any {
 
 // Measures calls [Machine.Measures] if the thing exists.
 func (t *Thing) Measures(w *World, tell func(Measure)) {
-	if t.exists() {
+	if t.Exists() {
 		t.machine.Measures(t, w, tell)
 	}
 }
@@ -84,13 +84,13 @@ func (t *Thing) Measures(w *World, tell func(Measure)) {
 // NeedsPerson returns why the thing needs a person now, and what the person can do: from [Machine.NeedsPerson], or from
 // [Table.Attention]. Both are empty if the thing does not need a person.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
-	if t.exists() {
+	if t.Exists() {
 		if reason, advice := t.machine.NeedsPerson(t, now); reason != "" {
 			return reason, advice
 		}
 	}
 	attention, ever := t.machine.table.Attention[t.State]
-	if !ever || !t.exists() || now.Sub(t.Since) < attention.After {
+	if !ever || !t.Exists() || now.Sub(t.Since) < attention.After {
 		return "", ""
 	}
 	for _, transition := range t.machine.table.Transitions {
@@ -104,8 +104,8 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	return reason, attention.Advice
 }
 
-// exists reports whether the thing was observed and still exists.
-func (t *Thing) exists() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
+// Exists reports whether the thing was observed and still exists.
+func (t *Thing) Exists() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
 // Newest returns the last event with facts about the thing, or that reported that it no longer exists.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }

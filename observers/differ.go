@@ -126,11 +126,11 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 		if len(telling.Drafts) > 0 {
 			said = append(said, key)
 			batch.Drafts = append(batch.Drafts, telling.Drafts...)
-			batch.Since = earlierTime(batch.Since, taken.changes[key].at)
+			batch.Since = Earlier(batch.Since, taken.changes[key].at)
 		}
 	}
 	for _, again := range d.recheckAt {
-		batch.Again = earlierTime(batch.Again, again)
+		batch.Again = Earlier(batch.Again, again)
 	}
 	batch.Written = func() { d.written(recorded, said, at, batch.Looked) }
 	batch.Refused = func() { d.refused(taken) }

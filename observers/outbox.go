@@ -75,7 +75,7 @@ func (o *outbox) run(ctx context.Context) {
 		}
 		delay := batchDelay
 		for {
-			if !sleep(ctx, delay) {
+			if !Pause(ctx, delay) {
 				return
 			}
 			if o.flush(ctx) {
@@ -97,7 +97,8 @@ func (o *outbox) untilDue() time.Duration {
 	return max(0, time.Until(o.again))
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
+// Pause waits for d. It returns false if ctx ends first.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -143,7 +144,7 @@ func (o *outbox) recorded(due collected) {
 		if !batch.Since.IsZero() {
 			o.lag(o.sources[i].Name(), max(0, time.Since(batch.Since)))
 		}
-		o.again = earlierTime(o.again, batch.Again)
+		o.again = Earlier(o.again, batch.Again)
 		complete = complete && (batch.Looked || !essential(o.sources[i]))
 	}
 	if !complete {

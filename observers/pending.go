@@ -48,8 +48,8 @@ func (p *pending) restore(taken pending) {
 	}
 }
 
-// earlierTime returns the earlier of two times. Zero means unknown.
-func earlierTime(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times. Zero means unknown.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}

@@ -1,7 +1,6 @@
 package observers
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -12,14 +11,13 @@ type Reporter struct {
 	outbox    *outbox
 	monitor   *monitor
 	gate      *gate
-	log       *slog.Logger
 	poll      time.Duration
 	essential bool
 }
 
 func newReporter(source Source, o *Observers, options Options) *Reporter {
 	r := &Reporter{
-		outbox: o.outbox, monitor: o.monitor, log: options.Log, poll: options.PollInterval,
+		outbox: o.outbox, monitor: o.monitor, poll: options.PollInterval,
 		gate: newGate(source.Name(), options.PollInterval, options.Log), essential: essential(source),
 	}
 	r.gate.essential = r.essential

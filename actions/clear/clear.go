@@ -27,7 +27,7 @@ func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionClearNode, Noun: "clearing", AskedLast: []string{nodes.StillGone}, Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.StepDef{doesDeletePod: {Step: deletePod{api}}},
+		Steps:      map[string]actions.StepDef{doesDeletePod: {Step: actions.WithInput(deletePod{api})}},
 		Preflights: map[string]actions.Preflight{nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeRunsPods}},
 	}
 }
@@ -66,12 +66,8 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 // deletePod force-deletes the pod with the requested UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.Step].
-func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var pod journal.PodRef
-	if err := step.Input(&pod); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod journal.PodRef) (actions.Proof, error) {
 	live, err := s.api.Pod(ctx, pod.Namespace, pod.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -85,12 +81,8 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions
 		pod.Namespace, pod.Name, pod.Namespace, pod.Name)}, nil
 }
 
-// Do implements [actions.Step].
-func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var pod journal.PodRef
-	if err := step.Input(&pod); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.PodRef) (json.RawMessage, error) {
 	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
 		return nil, fmt.Errorf("force-delete pod %s/%s: %w", pod.Namespace, pod.Name, kube.Lacking(err, "delete", "pods"))
 	}

@@ -23,18 +23,14 @@ const (
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRestartEnvoy, Noun: "restart", AskedLast: []string{StillUnready}, Expendable: true,
-		Plan:       plan,
-		Steps:      map[string]actions.StepDef{doesDeletePod: {Step: deletePod{api}}},
-		Preflights: map[string]actions.Preflight{StillUnready: stillUnready{api}},
+		Plan:       actions.PlanOf(plan),
+		Steps:      map[string]actions.StepDef{doesDeletePod: {Step: actions.WithInput(deletePod{api})}},
+		Preflights: map[string]actions.Preflight{StillUnready: actions.CheckOf(stillUnready{api}.check)},
 		Guards:     func(journal.ActionRecord, journal.PlannedStep) []string { return []string{StillUnready} },
 	}
 }
 
-func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	pod, err := journal.InputOf[journal.EnvoyPod](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func plan(_ context.Context, _ journal.ActionRecord, pod journal.EnvoyPod) (journal.Plan, error) {
 	input, err := json.Marshal(pod)
 	if err != nil {
 		return journal.Plan{}, fmt.Errorf("record pod %s: %w", pod, err)
@@ -48,13 +44,9 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 // deletePod force-deletes the pod with the requested UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.Step]. A terminating pod counts as done even if a finalizer keeps it, because EKCO can do
+// Prove implements [actions.StepOf]. A terminating pod counts as done even if a finalizer keeps it, because EKCO can do
 // no more.
-func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var pod journal.EnvoyPod
-	if err := step.Input(&pod); err != nil {
-		return actions.Proof{}, err
-	}
+func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod journal.EnvoyPod) (actions.Proof, error) {
 	live, err := s.api.Pod(ctx, pod.Namespace, pod.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -67,12 +59,8 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions
 	return actions.Proof{Missing: fmt.Sprintf("pod %s still exists", pod)}, nil
 }
 
-// Do implements [actions.Step].
-func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var pod journal.EnvoyPod
-	if err := step.Input(&pod); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.EnvoyPod) (json.RawMessage, error) {
 	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
 		return nil, fmt.Errorf("force-delete pod %s: %w", pod, kube.Lacking(err, "delete", "pods"))
 	}

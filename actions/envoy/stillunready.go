@@ -17,12 +17,7 @@ const StillUnready = "EnvoyStillUnready"
 
 type stillUnready struct{ api kube.API }
 
-// Check implements [actions.Preflight].
-func (p stillUnready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	pod, err := journal.InputOf[journal.EnvoyPod](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p stillUnready) check(ctx context.Context, _ journal.ActionRecord, pod journal.EnvoyPod) actions.Verdict {
 	live, err := p.api.Pod(ctx, pod.Namespace, pod.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound), err == nil && live.UID != pod.UID:

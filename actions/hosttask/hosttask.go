@@ -88,12 +88,12 @@ func (i input) owner(step actions.StepContext) hosttask.Owner {
 func (w Work) Steps() map[string]actions.StepDef {
 	return map[string]actions.StepDef{
 		w.Does: {
-			Step: run{w}, WakeUp: run{w}.changed, CleanUp: run{w}.cleanUp,
+			Step: actions.WithInput(run{w}), WakeUp: run{w}.changed, CleanUp: run{w}.cleanUp,
 			Interruptible: true, // it only waits for a slot and for answers
 			// For minutes, the domain of a lost node may belong to a task that another action left there.
 			MayBeForgone: w.Partial,
 		},
-		DoesRemove: {Step: remove{w.Tasks}},
+		DoesRemove: {Step: actions.WithInput(remove{w.Tasks})},
 	}
 }
 
@@ -136,12 +136,8 @@ func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outco
 // run is the step that runs a program on a node.
 type run struct{ Work }
 
-// Do implements [actions.Step]: it creates the pod, unless there is nothing to do.
-func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var in input
-	if err := step.Input(&in); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf]: it creates the pod, unless there is nothing to do.
+func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
 	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // if so, the program may have run already
 	if r.Unless != nil {
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
@@ -243,12 +239,8 @@ func (r run) outcomeNotDone(task hosttask.Task, outcome Outcome) (json.RawMessag
 	return json.Marshal(outcome)
 }
 
-// Prove implements [actions.Step].
-func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var in input
-	if err := step.Input(&in); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (r run) Prove(ctx context.Context, step actions.StepContext, in input) (actions.Proof, error) {
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return actions.Proof{Done: true, Outputs: outputs}, nil
 	}
@@ -367,21 +359,13 @@ func (r run) cleanUp(ctx context.Context, step actions.StepContext, failed error
 // remove is the step that removes the pod.
 type remove struct{ tasks *hosttask.Tasks }
 
-// Do implements [actions.Step].
-func (r remove) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var in input
-	if err := step.Input(&in); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (r remove) Do(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
 	return nil, r.tasks.Remove(ctx, in.Task, in.owner(step))
 }
 
-// Prove implements [actions.Step].
-func (r remove) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var in input
-	if err := step.Input(&in); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (r remove) Prove(ctx context.Context, step actions.StepContext, in input) (actions.Proof, error) {
 	gone, err := r.tasks.Gone(ctx, in.Task, in.owner(step))
 	return actions.Proof{Done: gone, Missing: "its pod still exists"}, err
 }

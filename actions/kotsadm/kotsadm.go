@@ -38,7 +38,7 @@ func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actio
 		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
 		Plan: plan(set.Object, readyTimeout),
 		Steps: map[string]actions.StepDef{
-			journal.StepScaleKotsadm: {Step: set},
+			journal.StepScaleKotsadm: {Step: actions.WithFacts(set)},
 			journal.StepAwaitKotsadm: {Step: await{objects}},
 		},
 		Preflights: map[string]actions.Preflight{

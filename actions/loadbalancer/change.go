@@ -59,7 +59,7 @@ func (p Parts) changeDefinition() actions.Definition {
 	steps[journal.StepServeLoadBalancer] = actions.StepDef{Step: serve{p.Running}, Interruptible: true}
 	steps[journal.StepAllServe] = actions.StepDef{Step: allServe{}}
 	return actions.Definition{
-		Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true,
+		Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: actions.PlanOf(p.planChange), Steps: steps, Partial: true,
 		Needed: []string{p.kubeconfigWork().Does, journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepServeLoadBalancer},
 	}
 }
@@ -197,11 +197,7 @@ func unservedReason(record journal.ActionRecord, node string) string {
 }
 
 // planChange captures the nodes, and plans their steps.
-func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
-	asked, err := journal.InputOf[journal.KubeconfigsInput](record.Request)
-	if err != nil {
-		return plan, err
-	}
+func (p Parts) planChange(ctx context.Context, record journal.ActionRecord, asked journal.KubeconfigsInput) (plan journal.Plan, err error) {
 	if err := kubeconfig.CheckServer(asked.Server); err != nil {
 		return plan, err
 	}

@@ -123,22 +123,15 @@ func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definiti
 	steps[journal.StepReloadLoadBalancer] = actions.StepDef{Step: reload{p.Running}, Interruptible: true}
 	steps[journal.StepReachLoadBalancer] = actions.StepDef{Step: reach{p.Running, p.Restarted}, Interruptible: true}
 	return actions.Definition{
-		Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps,
+		Kind: kind, Noun: noun, Expendable: true, Plan: actions.PlanOf(p.plan), Steps: steps,
 		Needed: []string{journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepReloadLoadBalancer, journal.StepReachLoadBalancer},
 	}
 }
 
 // plan uses only the request.
-func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
-	wanted, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func (p Parts) plan(_ context.Context, record journal.ActionRecord, wanted journal.LoadBalancerInput) (plan journal.Plan, err error) {
 	if len(wanted.Primaries) == 0 {
 		return journal.Plan{}, loadbalancer.ErrNoPrimaries
-	}
-	if plan.Facts, err = json.Marshal(wanted); err != nil {
-		return journal.Plan{}, fmt.Errorf("record the wanted load balancer: %w", err)
 	}
 	timeout, tries, checks := reloadTimeout, 0, 0
 	if record.Kind == journal.ActionRestartLoadBalancer {

@@ -21,33 +21,23 @@ const noteTimeout = 30 * time.Second
 // noteDefinition returns the action that writes the list of nodes with up-to-date load balancers.
 func (p Parts) noteDefinition() actions.Definition {
 	return actions.Definition{
-		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: planNote,
-		Steps:      map[string]actions.StepDef{journal.StepNoteLoadBalancers: {Step: note{p.List, p.Noted}}},
-		Preflights: map[string]actions.Preflight{ListStillThere: listStillThere{p.List}},
+		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: actions.PlanOf(planNote),
+		Steps:      map[string]actions.StepDef{journal.StepNoteLoadBalancers: {Step: actions.WithFacts(note{p.List, p.Noted})}},
+		Preflights: map[string]actions.Preflight{ListStillThere: actions.CheckOf(listStillThere{p.List}.check)},
 	}
 }
 
 // planNote uses only the request.
-func planNote(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	wanted, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
-	facts, err := json.Marshal(wanted)
-	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+func planNote(context.Context, journal.ActionRecord, journal.LoadBalancerListInput) (journal.Plan, error) {
+	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: journal.StepNoteLoadBalancers, Does: journal.StepNoteLoadBalancers, Preflights: []string{ListStillThere},
 		Timeout: journal.Duration(noteTimeout), Domains: actions.NoDomains,
-	}}}, err
+	}}}, nil
 }
 
 type listStillThere struct{ list *loadbalancer.List }
 
-// Check implements [actions.Preflight].
-func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	wanted, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p listStillThere) check(ctx context.Context, _ journal.ActionRecord, wanted journal.LoadBalancerListInput) actions.Verdict {
 	live, err := p.list.Read(ctx)
 	switch {
 	case err != nil:
@@ -65,12 +55,8 @@ type note struct {
 	noted func()
 }
 
-// Prove implements [actions.Step].
-func (n note) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var wanted journal.LoadBalancerListInput
-	if err := step.Facts(&wanted); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (n note) Prove(ctx context.Context, step actions.StepContext, wanted journal.LoadBalancerListInput) (actions.Proof, error) {
 	live, err := n.list.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
@@ -82,12 +68,8 @@ func (n note) Prove(ctx context.Context, step actions.StepContext) (actions.Proo
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// Do implements [actions.Step].
-func (n note) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var wanted journal.LoadBalancerListInput
-	if err := step.Facts(&wanted); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (n note) Do(ctx context.Context, step actions.StepContext, wanted journal.LoadBalancerListInput) (json.RawMessage, error) {
 	live, err := n.list.Write(ctx, wanted)
 	switch {
 	case errors.Is(err, loadbalancer.ErrOtherList):

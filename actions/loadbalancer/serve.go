@@ -77,12 +77,9 @@ func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 }
 
 // allServe has no effect. It is done when the steps before it are done.
-type allServe struct{}
+type allServe struct{ actions.NoEffect }
 
 // Prove implements [actions.Step].
 func (allServe) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
 }
-
-// Do implements [actions.Step].
-func (allServe) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }

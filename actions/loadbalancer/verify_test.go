@@ -197,7 +197,7 @@ func TestANodesAddressIsThatOfItsAction(t *testing.T) {
 		Input: journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true, Exclude: []string{"b"}},
 	}}
 	var err error
-	if change.Plan, err = (Parts{Nodes: twoNodes{}, Running: loadbalancersim.New(t.TempDir()), HAProxy: "haproxy:1"}).planChange(t.Context(), change); err != nil {
+	if change.Plan, err = (Parts{Nodes: twoNodes{}, Running: loadbalancersim.New(t.TempDir()), HAProxy: "haproxy:1"}).planChange(t.Context(), change, change.Request.Input.(journal.KubeconfigsInput)); err != nil {
 		t.Fatal(err)
 	}
 	update := updating("10.0.0.7").Action

@@ -98,7 +98,7 @@ func migrating(m *migrator) actions.Definition {
 			journal.StepCatchUpMinio:          {Step: catchUp{m}, Interruptible: true},
 			journal.StepCutOverMinio:          {Step: cutOver{m}, Interruptible: true, MustFinish: switchIsOpen}, // a stop or cancel switches the Service back at once
 			journal.StepCallOffMinio:          {Step: undoSwitch{m}},
-			journal.StepAwaitServedMinio:      {Step: awaitServed{m}},
+			journal.StepAwaitServedMinio:      {Step: awaitServed{migrator: m}},
 			journal.StepDeleteMinioDeployment: {Step: deleteDeployment{m}, Atomic: true, Interruptible: true}, // only in plans of earlier EKCOs
 			doesLookAndDelete:                 {Step: deleteDeployment{m}, Atomic: true, Interruptible: true},
 			journal.StepDeleteSingleClaim:     {Step: deleteSingleClaim{m}, Atomic: true},

@@ -16,14 +16,15 @@ import (
 
 // awaitServed changes nothing: its preflight waits until the highly available MinIO has served for
 // [Migration.KeepSource].
-type awaitServed struct{ *migrator }
+type awaitServed struct {
+	actions.NoEffect
+	*migrator
+}
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
 	leads, _, err := s.api.Leads(ctx)
 	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", leads)}, err
 }
-
-func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // serviceUntouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had all
 // data. Clients may have used standalone MinIO while EKCO was away, and EKCO would delete what they wrote there. The

@@ -40,28 +40,24 @@ const (
 func moving(api minio.API, nodes Nodes, all *dataChecker, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
-		Plan: planMove(api), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
+		Plan: actions.PlanOf(planMove(api)), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
 		Steps: map[string]actions.StepDef{
 			journal.StepLookBelowMinio:   {Step: findNested{api, replicaDrives(api)}, Interruptible: true},
 			journal.StepLookBeforeMinio:  {Step: checkAllData{dataChecker: all}, Interruptible: true},
-			journal.StepDeleteMinioClaim: {Step: deleteClaim{api}, Atomic: true},
-			journal.StepDeleteMinioPod:   {Step: deletePod{api, all, changed}, Atomic: true, Interruptible: true}, // it may have to check all objects
-			journal.StepAwaitMinioPod:    {Step: awaitPod{api}},
+			journal.StepDeleteMinioClaim: {Step: actions.WithFacts(deleteClaim{api}), Atomic: true},
+			journal.StepDeleteMinioPod:   {Step: actions.WithFacts(deletePod{api, all, changed}), Atomic: true, Interruptible: true}, // it may have to check all objects
+			journal.StepAwaitMinioPod:    {Step: awaitPod{api: api}},
 			journal.StepLookAfterMinio:   {Step: checkAllData{all, displacedReplicas{api, nodes}.otherNeedsMove}, Interruptible: true},
 		},
 		Preflights: map[string]actions.Preflight{
-			MinioStillToMove: stillToMove{api, nodes}, MinioNothingNested: actions.PreflightFunc(nothingNested),
-			MinioCanSpare: canSpare{api, all}, MinioReplicaBack: replicaBack{api, all},
+			MinioStillToMove: actions.CheckOf(stillToMove{api, nodes}.check), MinioNothingNested: actions.PreflightFunc(nothingNested),
+			MinioCanSpare: actions.CheckOf(canSpare{api, all}.check), MinioReplicaBack: replicaBack{api, all},
 		},
 	}
 }
 
-func planMove(api minio.API) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
-	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-		asked, err := journal.InputOf[journal.MinioMove](record.Request)
-		if err != nil {
-			return journal.Plan{}, err
-		}
+func planMove(api minio.API) func(context.Context, journal.ActionRecord, journal.MinioMove) (journal.Plan, error) {
+	return func(ctx context.Context, record journal.ActionRecord, asked journal.MinioMove) (journal.Plan, error) {
 		if asked.Pod.UID == "" {
 			return journal.Plan{}, fmt.Errorf("move a replica of %s: its pod has no UID", record.Subject.Name)
 		}
@@ -108,22 +104,14 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 // deleteClaim is done when the claim is being deleted, because the claim exists until the pod is gone.
 type deleteClaim struct{ api minio.API }
 
-func (s deleteClaim) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var plan journal.MinioMovePlan
-	if err := step.Facts(&plan); err != nil {
-		return actions.Proof{}, err
-	}
+func (s deleteClaim) Prove(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (actions.Proof, error) {
 	claim, exists, err := s.api.Claim(ctx, plan.Pod.Name)
 	return actions.Proof{
 		Done: err == nil && (!exists || claim.Ends || claim.UID != plan.Claim), Missing: "the claim of replica " + plan.Pod.Name + " still exists",
 	}, err
 }
 
-func (s deleteClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var plan journal.MinioMovePlan
-	if err := step.Facts(&plan); err != nil {
-		return nil, err
-	}
+func (s deleteClaim) Do(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (json.RawMessage, error) {
 	return nil, kube.Deleted(s.api.DeleteClaim(ctx, plan.Pod.Name, plan.Claim))
 }
 
@@ -134,11 +122,7 @@ type deletePod struct {
 	changed func()
 }
 
-func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var plan journal.MinioMovePlan
-	if err := step.Facts(&plan); err != nil {
-		return actions.Proof{}, err
-	}
+func (s deletePod) Prove(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
@@ -150,11 +134,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions
 	return actions.Proof{Done: !exists || pod.State == journal.MinioPodEnds, Missing: "replica " + plan.Pod.Name + " still exists"}, nil
 }
 
-func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var plan journal.MinioMovePlan
-	if err := step.Facts(&plan); err != nil {
-		return nil, err
-	}
+func (s deletePod) Do(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (json.RawMessage, error) {
 	if err := s.requireRecentCheck(ctx, step, plan.Pod); err != nil {
 		return nil, err
 	}
@@ -193,6 +173,7 @@ func (s deletePod) checkInThisStep(ctx context.Context, step actions.StepContext
 
 // awaitPod changes nothing: its preflight waits for Kubernetes and MinIO.
 type awaitPod struct {
+	actions.NoEffect
 	api minio.API
 }
 
@@ -200,8 +181,6 @@ func (s awaitPod) Prove(ctx context.Context, step actions.StepContext) (actions.
 	_, lacks, err := missingUntilBack(ctx, s.api, step.Action)
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
-
-func (awaitPod) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // replicaBack is the preflight that holds the last step until MinIO has restored no data for long enough.
 type replicaBack struct {

@@ -27,21 +27,17 @@ func repairing(api minio.API, changed func()) actions.Definition {
 		// Another EKCO may have just disabled the Service for its own switch.
 		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
-		Plan:      planRepair,
-		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: pointService{api, changed}}},
+		Plan:      actions.PlanOf(planRepair),
+		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: actions.WithFacts(pointService{api, changed})}},
 		Preflights: map[string]actions.Preflight{
-			MinioStillThere: requireSameStatefulSet(api), MinioServiceDisabled: actions.PreflightFunc(serviceDisabled(api)), MinioHealthy: healthy(api),
+			MinioStillThere: requireSameStatefulSet(api), MinioServiceDisabled: actions.CheckOf(serviceDisabled(api)), MinioHealthy: healthy(api),
 		},
 	}
 }
 
 // planRepair requires a healthy MinIO only if EKCO will select the highly available MinIO. Standalone MinIO is selected
 // in any state, because it has the data.
-func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	asked, err := journal.InputOf[journal.MinioRepair](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func planRepair(_ context.Context, record journal.ActionRecord, asked journal.MinioRepair) (journal.Plan, error) {
 	preflights := []string{MinioStillThere}
 	switch asked.To {
 	case journal.MinioServiceHA:
@@ -50,20 +46,15 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 	default:
 		return journal.Plan{}, fmt.Errorf("repair %s: EKCO cannot point Service minio to %q", record.Subject.Name, asked.To)
 	}
-	facts, err := json.Marshal(asked)
-	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: journal.StepPointMinio, Does: journal.StepPointMinio, Preflights: append(preflights, MinioServiceDisabled),
 		Timeout: journal.Duration(pointTimeout), Domains: []string{journal.DomainStorage},
-	}}}, err
+	}}}, nil
 }
 
 // serviceDisabled also passes after the action itself has changed the Service.
-func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) actions.Verdict {
-	return func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-		asked, err := journal.InputOf[journal.MinioRepair](record.Request)
-		if err != nil {
-			return actions.Hold(err.Error()).About("input")
-		}
+func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord, journal.MinioRepair) actions.Verdict {
+	return func(ctx context.Context, record journal.ActionRecord, asked journal.MinioRepair) actions.Verdict {
 		live, err := api.Read(ctx)
 		if verdict := judgeStatefulSet(record, live, err); verdict.Kind != actions.VerdictPass {
 			return verdict
@@ -98,11 +89,7 @@ type pointService struct {
 	changed func()
 }
 
-func (s pointService) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var want journal.MinioRepair
-	if err := step.Facts(&want); err != nil {
-		return actions.Proof{}, err
-	}
+func (s pointService) Prove(ctx context.Context, step actions.StepContext, want journal.MinioRepair) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
@@ -110,11 +97,7 @@ func (s pointService) Prove(ctx context.Context, step actions.StepContext) (acti
 	return actions.Proof{Done: live.Service == want.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, want.To)}, nil
 }
 
-func (s pointService) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var want journal.MinioRepair
-	if err := step.Facts(&want); err != nil {
-		return nil, err
-	}
+func (s pointService) Do(ctx context.Context, step actions.StepContext, want journal.MinioRepair) (json.RawMessage, error) {
 	if err := s.api.Point(ctx, want.To); err != nil {
 		return nil, err
 	}

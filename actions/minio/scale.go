@@ -27,27 +27,22 @@ func scaling(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMinio, Noun: "scaling", Expendable: true,
 		AskedLast: []string{MinioDataElsewhere},
-		Plan:      planScale,
+		Plan:      actions.PlanOf(planScale),
 		Steps: map[string]actions.StepDef{
-			journal.StepScaleMinio: {Step: scaleStatefulSet{api, changed}},
-			journal.StepAwaitMinio: {Step: awaitReady{api}},
+			journal.StepScaleMinio: {Step: actions.WithFacts(scaleStatefulSet{api, changed})},
+			journal.StepAwaitMinio: {Step: actions.WithFacts(awaitReady{api})},
 		},
-		Preflights: map[string]actions.Preflight{MinioStillThere: requireSameStatefulSet(api), MinioDataElsewhere: dataElsewhere(api), MinioReady: ready{api, changed}},
+		Preflights: map[string]actions.Preflight{MinioStillThere: requireSameStatefulSet(api), MinioDataElsewhere: dataElsewhere(api), MinioReady: actions.CheckOf(ready{api, changed}.check)},
 	}
 }
 
 // planScale changes the StatefulSet in a separate step. Only that step must block other changes of the storage, because
 // each new replica takes a volume. The replicas may never become ready.
-func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	asked, err := journal.InputOf[journal.MinioScale](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func planScale(_ context.Context, record journal.ActionRecord, asked journal.MinioScale) (journal.Plan, error) {
 	if asked.Replicas < 1 {
 		return journal.Plan{}, fmt.Errorf("scale %s: asked for %d replicas, want at least 1", record.Subject.Name, asked.Replicas)
 	}
-	facts, err := json.Marshal(asked)
-	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{
+	return journal.Plan{Steps: []journal.PlannedStep{
 		{
 			ID: journal.StepScaleMinio, Does: journal.StepScaleMinio, Preflights: []string{MinioStillThere, MinioDataElsewhere},
 			Timeout: journal.Duration(scaleTimeout), Domains: []string{journal.DomainStorage},
@@ -56,17 +51,13 @@ func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 			ID: journal.StepAwaitMinio, Does: journal.StepAwaitMinio, After: []string{journal.StepScaleMinio},
 			Preflights: []string{MinioReady}, Timeout: journal.Duration(readyTimeout), Domains: actions.NoDomains,
 		},
-	}}, err
+	}}, nil
 }
 
 // dataElsewhere implements [MinioDataElsewhere]. The data of a removed replica stays on its volume, but the other
 // replicas run without it.
 func dataElsewhere(api minio.API) actions.Preflight {
-	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-		want, err := journal.InputOf[journal.MinioScale](record.Request)
-		if err != nil {
-			return actions.Hold(err.Error()).About("input")
-		}
+	return actions.CheckOf(func(ctx context.Context, _ journal.ActionRecord, want journal.MinioScale) actions.Verdict {
 		live, err := api.Read(ctx)
 		if err != nil {
 			return actions.Hold(err.Error()).About("unread")
@@ -91,11 +82,7 @@ type scaleStatefulSet struct {
 	changed func()
 }
 
-func (s scaleStatefulSet) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var want journal.MinioScale
-	if err := step.Facts(&want); err != nil {
-		return actions.Proof{}, err
-	}
+func (s scaleStatefulSet) Prove(ctx context.Context, step actions.StepContext, want journal.MinioScale) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
@@ -107,11 +94,7 @@ func (s scaleStatefulSet) Prove(ctx context.Context, step actions.StepContext) (
 	}, err
 }
 
-func (s scaleStatefulSet) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var want journal.MinioScale
-	if err := step.Facts(&want); err != nil {
-		return nil, err
-	}
+func (s scaleStatefulSet) Do(ctx context.Context, step actions.StepContext, want journal.MinioScale) (json.RawMessage, error) {
 	set, err := s.api.Scale(ctx, step.Action.Subject.UID, want.Replicas)
 	if err != nil {
 		return nil, err
@@ -130,11 +113,7 @@ type awaitReady struct {
 	api minio.API
 }
 
-func (s awaitReady) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var want journal.MinioScale
-	if err := step.Facts(&want); err != nil {
-		return actions.Proof{}, err
-	}
+func (s awaitReady) Prove(ctx context.Context, step actions.StepContext, want journal.MinioScale) (actions.Proof, error) {
 	live, lacks, err := s.api.Unready(ctx)
 	if err != nil {
 		return actions.Proof{}, err
@@ -145,7 +124,9 @@ func (s awaitReady) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
-func (awaitReady) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+func (awaitReady) Do(context.Context, actions.StepContext, journal.MinioScale) (json.RawMessage, error) {
+	return nil, nil
+}
 
 // ready holds after one failed wait, with the reasons of pods and servers.
 type ready struct {
@@ -153,11 +134,7 @@ type ready struct {
 	changed func()
 }
 
-func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	want, err := journal.InputOf[journal.MinioScale](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (r ready) check(ctx context.Context, record journal.ActionRecord, want journal.MinioScale) actions.Verdict {
 	live, lacks, err := r.api.Unready(ctx)
 	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon || err != nil {
 		return verdict

@@ -216,14 +216,14 @@ func TestADryRunScalesNothingAndWaitsForNothing(t *testing.T) {
 }
 
 func TestOnlyTheChangeOfAScalingTakesTheStorage(t *testing.T) {
-	plan, err := planScale(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: six}})
+	plan, err := planScale(t.Context(), journal.ActionRecord{}, six)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if change, await := plan.Steps[0].Domains, plan.Steps[1].Domains; len(change) != 1 || change[0] != journal.DomainStorage || await == nil || len(await) != 0 {
 		t.Errorf("the change takes %v, the wait %v", change, await)
 	}
-	if _, err := planScale(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.MinioScale{}}}); err == nil {
+	if _, err := planScale(t.Context(), journal.ActionRecord{}, journal.MinioScale{}); err == nil {
 		t.Error("no replicas can be asked for")
 	}
 }

@@ -20,11 +20,7 @@ type stillToMove struct {
 	nodes Nodes
 }
 
-func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	asked, err := journal.InputOf[journal.MinioMove](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p stillToMove) check(ctx context.Context, record journal.ActionRecord, asked journal.MinioMove) actions.Verdict {
 	live, err := p.api.Read(ctx)
 	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon && record.PastNoReturn {
 		return actions.Pass() // no other StatefulSet uses the remaining objects
@@ -126,11 +122,7 @@ type canSpare struct {
 	all *dataChecker
 }
 
-func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	asked, err := journal.InputOf[journal.MinioMove](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p canSpare) check(ctx context.Context, record journal.ActionRecord, asked journal.MinioMove) actions.Verdict {
 	live, err := p.api.Read(ctx)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):

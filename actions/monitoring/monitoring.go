@@ -3,7 +3,6 @@ package monitoring
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -42,26 +41,21 @@ func New(objects kube.Objects, nodes Nodes, replicas Replicas, changed func()) a
 	}
 	return actions.Definition{
 		Kind: journal.ActionScaleMonitoring, Noun: "scaling", Expendable: true,
-		Plan:       plan,
-		Steps:      map[string]actions.StepDef{journal.StepSetReplicas: {Step: set}},
-		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{set.Object, nodes, replicas}},
+		Plan:       actions.PlanOf(plan),
+		Steps:      map[string]actions.StepDef{journal.StepSetReplicas: {Step: actions.WithFacts(set)}},
+		Preflights: map[string]actions.Preflight{MonitoringStillThere: actions.CheckOf(stillThere{set.Object, nodes, replicas}.check)},
 	}
 }
 
 // plan uses only the request.
-func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	asked, err := journal.InputOf[journal.MonitoringInput](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func plan(_ context.Context, record journal.ActionRecord, asked journal.MonitoringInput) (journal.Plan, error) {
 	if asked.Replicas < 1 {
 		return journal.Plan{}, fmt.Errorf("scale %s: asked for %d replicas, want at least 1", record.Subject.Name, asked.Replicas)
 	}
-	facts, err := json.Marshal(asked)
-	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: journal.StepSetReplicas, Does: journal.StepSetReplicas, Preflights: []string{MonitoringStillThere},
 		Timeout: journal.Duration(setTimeout), Domains: actions.NoDomains,
-	}}}, err
+	}}}, nil
 }
 
 type stillThere struct {
@@ -70,19 +64,10 @@ type stillThere struct {
 	replicas Replicas
 }
 
-// Check implements [actions.Preflight].
-func (p stillThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	if verdict := p.Object.Check(ctx, record); verdict.Kind != actions.VerdictPass {
+// check also compares the request with the present number of nodes.
+func (p stillThere) check(ctx context.Context, record journal.ActionRecord, asked journal.MonitoringInput) actions.Verdict {
+	if verdict := p.Check(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict
-	}
-	return p.checkReplicas(ctx, record)
-}
-
-// checkReplicas compares the request with the present number of nodes.
-func (p stillThere) checkReplicas(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	asked, err := journal.InputOf[journal.MonitoringInput](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
 	}
 	nodes, err := p.nodes.ListNodes(ctx)
 	if err != nil {

@@ -52,12 +52,8 @@ type Set[In, F any] struct {
 	Changed func()
 }
 
-// Prove implements [actions.Step].
-func (s Set[In, F]) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var in In
-	if err := step.Facts(&in); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (s Set[In, F]) Prove(ctx context.Context, step actions.StepContext, in In) (actions.Proof, error) {
 	live, err := s.Read(ctx, step.Action.Subject)
 	if err != nil {
 		return actions.Proof{}, err
@@ -70,12 +66,8 @@ func (s Set[In, F]) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Done: lacks == "", Outputs: outputs, Missing: lacks}, err
 }
 
-// Do implements [actions.Step].
-func (s Set[In, F]) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var in In
-	if err := step.Facts(&in); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (s Set[In, F]) Do(ctx context.Context, step actions.StepContext, in In) (json.RawMessage, error) {
 	set, err := s.Apply(ctx, step.Action.Subject, in)
 	if err != nil {
 		return nil, err

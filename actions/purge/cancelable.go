@@ -2,7 +2,6 @@ package purge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -38,12 +37,7 @@ func withTimeToCancel(record journal.ActionRecord, steps []journal.PlannedStep) 
 }
 
 // waitForCancel waits until TimeToCancel after the request.
-type waitForCancel struct{}
-
-// Do implements [actions.Step].
-func (waitForCancel) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
-	return nil, nil
-}
+type waitForCancel struct{ actions.NoEffect }
 
 // Prove implements [actions.Step]. If more time is left than TimeToCancel, the clock was set back. The step then stops
 // waiting, because the time to cancel may be over.

@@ -10,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // Residents reads the pods and volumes of a node for a purge. [kube.Client] implements it.
@@ -92,16 +93,16 @@ func podLines(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string)
 		}
 	}
 	if len(move) > 0 {
-		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", counted(len(move), "pod moves", "pods move"), joinNames(move)))
+		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", words.CountOf(len(move), "pod moves", "pods move"), joinNames(move)))
 	}
 	if len(alone) > 0 {
-		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", counted(len(alone), "pod is", "pods are"), joinNames(alone)))
+		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", words.CountOf(len(alone), "pod is", "pods are"), joinNames(alone)))
 	}
 	if len(terminating) > 0 {
-		lines = append(lines, fmt.Sprintf("%s already: %s", counted(len(terminating), "pod terminates", "pods terminate"), joinNames(terminating)))
+		lines = append(lines, fmt.Sprintf("%s already: %s", words.CountOf(len(terminating), "pod terminates", "pods terminate"), joinNames(terminating)))
 	}
 	if own > 0 {
-		lines = append(lines, counted(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")
+		lines = append(lines, words.CountOf(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")
 	}
 	return lines
 }
@@ -155,7 +156,7 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 				}
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s left, %d of them ready", counted(left, "primary is", "primaries are"), ready))
+		lines = append(lines, fmt.Sprintf("%s left, %d of them ready", words.CountOf(left, "primary is", "primaries are"), ready))
 	}
 	if facts.Etcd == nil || facts.Etcd.Member == nil {
 		return lines
@@ -179,7 +180,7 @@ func (p primaryPart) toleranceLine(ctx context.Context, facts Facts) string {
 			voters++
 		}
 	}
-	return fmt.Sprintf("%s left, of which %d can fail", counted(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
+	return fmt.Sprintf("%s left, of which %d can fail", words.CountOf(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
 }
 
 // costs lists the OSDs that the purge removes, and the pools that then have too few copies.
@@ -207,13 +208,6 @@ func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 		return []string{gone, fmt.Sprintf("cannot tell which pools would lack copies: %v", err)}
 	}
 	return append([]string{gone}, ceph.LackingCopies(tree, pools, ids)...)
-}
-
-func counted(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // joinNames joins at most maxNamed names.

@@ -63,7 +63,7 @@ func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 
 func (p nodePart) steps() map[string]actions.StepDef {
-	return map[string]actions.StepDef{doesDeleteNode: {Step: deleteNode{p.api}, Atomic: true}} // if the Node exists, it was not deleted
+	return map[string]actions.StepDef{doesDeleteNode: {Step: actions.WithFacts(deleteNode{p.api}), Atomic: true}} // if the Node exists, it was not deleted
 }
 
 // leftUnchecked returns an output that names what the purge does not touch because another Node already had the name
@@ -88,12 +88,8 @@ func (n NodeIdentity) leftUnchecked() json.RawMessage {
 // deleteNode deletes the Node with the captured UID.
 type deleteNode struct{ api kube.API }
 
-// Prove implements [actions.Step].
-func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var facts Facts
-	if err := step.Facts(&facts); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts Facts) (actions.Proof, error) {
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -106,12 +102,8 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Missing: whyNodeExists(live), Foreign: live.Deleting && len(live.Finalizers) > 0}, nil
 }
 
-// Do implements [actions.Step].
-func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var facts Facts
-	if err := step.Facts(&facts); err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (s deleteNode) Do(ctx context.Context, step actions.StepContext, facts Facts) (json.RawMessage, error) {
 	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
 		// Without its UID, EKCO cannot know which Node the person meant.
 		return nil, nil

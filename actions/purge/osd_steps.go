@@ -152,15 +152,12 @@ func (s outOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal
 }
 
 // waitOSDs waits after the OSDs were marked out.
-type waitOSDs struct{}
+type waitOSDs struct{ actions.NoEffect }
 
 // waitInput has the wait that was configured when EKCO planned the purge.
 type waitInput struct {
 	Wait journal.Duration `json:"wait"`
 }
-
-// Do implements [actions.Step].
-func (waitOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // Prove implements [actions.Step].
 func (waitOSDs) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {

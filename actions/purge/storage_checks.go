@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // These are the preflights for storage.
@@ -257,7 +258,7 @@ func unsafeReason(lost StorageFacts, safety ceph.Safety, err error) (why, key st
 // lossWarning returns a warning of lost data if placement groups are inactive. An OSD that is not safe to destroy is no
 // loss in itself: while every placement group is active, running OSDs have the data.
 func lossWarning(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
-	notActive := groups(inactive) + " not active"
+	notActive := words.CountOf(inactive, "placement group is", "placement groups are") + " not active"
 	return actions.WarnOfLoss("data", fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
 		"wait until Ceph has recovered, or accept the loss with: ekco purge-node %s", record.Subject.Name)).
 		OnceLasting(peeringTime, notActive)
@@ -281,13 +282,6 @@ func (p osdSafeToDestroy) passIfStuck(ctx context.Context, record journal.Action
 // peeringTime is how long placement groups may be inactive because they peer. They peer whenever an OSD starts, stops
 // or is marked out.
 const peeringTime = 30 * time.Second
-
-func groups(count int) string {
-	if count == 1 {
-		return "1 placement group is"
-	}
-	return fmt.Sprintf("%d placement groups are", count)
-}
 
 type osdsDown storagePart
 

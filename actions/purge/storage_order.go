@@ -234,18 +234,7 @@ func reversibleFirst(steps []journal.PlannedStep) {
 	for i, step := range steps {
 		behind := func(id string) bool { return irreversible[id] }
 		if step.Irreversible && !slices.ContainsFunc(step.After, behind) {
-			steps[i].After = union(step.After, last)
+			steps[i].After = actions.Union(step.After, last)
 		}
 	}
-}
-
-// union returns names, followed by the elements of others that are not in names.
-func union(names, others []string) []string {
-	all := slices.Clip(names)
-	for _, name := range others {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
 }

@@ -22,11 +22,11 @@ const carriedTimeout = 30 * time.Second
 func (p Parts) lower() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
-		Plan: planLower,
+		Plan: actions.PlanOf(planLower),
 		Steps: map[string]actions.StepDef{
 			journal.StepChangeRook:  {Step: p.step()},
-			journal.StepRookCarried: {Step: awaitCarried{p}, Interruptible: true}, // a cancel need not wait for Rook
-			journal.StepLowerPools:  {Step: lowerPools{p}},
+			journal.StepRookCarried: {Step: actions.WithFacts(awaitCarried{p}), Interruptible: true}, // a cancel need not wait for Rook
+			journal.StepLowerPools:  {Step: actions.WithFacts(lowerPools{p})},
 		},
 		Preflights: p.lowerPreflights(),
 	}
@@ -43,16 +43,11 @@ func isLowering(change journal.RookChange) bool {
 }
 
 // planLower uses only the request.
-func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func planLower(_ context.Context, record journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	if len(change.Numbers) != 1 || !isLowering(change) || len(change.Gone) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: want one number that is lowered and at least one lost host, got %s and %d hosts",
 			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
 	}
-	facts, err := json.Marshal(change)
 	safe := append([]string{RookUnchanged}, safelyLowered()...)
 	ask := journal.PlannedStep{
 		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: safe,
@@ -69,23 +64,19 @@ func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 		}
 	}
 	then.After = []string{ask.ID}
-	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{ask, then}}, err
+	return journal.Plan{Steps: []journal.PlannedStep{ask, then}}, nil
 }
 
 // awaitCarried changes nothing: its preflight waits for Rook.
 type awaitCarried struct{ parts Parts }
 
-// Do implements [actions.Step].
-func (awaitCarried) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
+// Do implements [actions.StepOf].
+func (awaitCarried) Do(context.Context, actions.StepContext, journal.RookChange) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// Prove implements [actions.Step].
-func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var change journal.RookChange
-	if err := step.Facts(&change); err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
 	missing, err := s.parts.poolNotLowered(ctx, step.Action.Subject, change)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
@@ -93,13 +84,13 @@ func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext) (acti
 // lowerPools sets the size of the pools in Ceph.
 type lowerPools struct{ parts Parts }
 
-// Prove implements [actions.Step].
-func (s lowerPools) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	return awaitCarried(s).Prove(ctx, step)
+// Prove implements [actions.StepOf].
+func (s lowerPools) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
+	return awaitCarried(s).Prove(ctx, step, change)
 }
 
-// Do implements [actions.Step].
-func (s lowerPools) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+// Do implements [actions.StepOf].
+func (s lowerPools) Do(ctx context.Context, step actions.StepContext, _ journal.RookChange) (json.RawMessage, error) {
 	asked, err := loweringOf(step.Action)
 	if err != nil {
 		return nil, err

@@ -96,12 +96,7 @@ func isHost(node kube.Node, host string) bool {
 	})
 }
 
-func copies(count int) string {
-	if count == 1 {
-		return "1 copy"
-	}
-	return fmt.Sprintf("%d copies", count)
-}
+func copies(count int) string { return words.CountOf(count, "copy", "copies") }
 
 func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	all, err := p.Ceph.Pools(ctx)

@@ -264,7 +264,7 @@ func TestThatCopiesAreCompleteCountsOnlyOnceItHasLasted(t *testing.T) {
 func TestALoweringIsPlannedForOneNumberAndForAHostThatIsGone(t *testing.T) {
 	record := journal.ActionRecord{Subject: blockPool}
 	record.Request.Input = lowered()
-	plan, err := planLower(t.Context(), record)
+	plan, err := actions.PlanOf(planLower)(t.Context(), record)
 	if err != nil || len(plan.Steps) != 2 {
 		t.Fatalf("the plan is %+v, %v", plan, err)
 	}
@@ -282,7 +282,7 @@ func TestALoweringIsPlannedForOneNumberAndForAHostThatIsGone(t *testing.T) {
 		"two numbers": {Numbers: map[string]journal.RookNumber{sizeAt: {From: 3, To: 2}, "/other": {From: 3, To: 2}}, Gone: lowered().Gone},
 	} {
 		record.Request.Input = change
-		if plan, err := planLower(t.Context(), record); err == nil {
+		if plan, err := actions.PlanOf(planLower)(t.Context(), record); err == nil {
 			t.Errorf("%s: the plan is %+v", name, plan)
 		}
 	}
@@ -331,7 +331,7 @@ func TestTheCrashMatrixOfLoweringByCommand(t *testing.T) {
 func TestWhatIsLoweredByCommandIsAskedAllAgain(t *testing.T) {
 	record := journal.ActionRecord{Subject: blockPool}
 	record.Request.Input = byCommand()
-	plan, err := planLower(t.Context(), record)
+	plan, err := actions.PlanOf(planLower)(t.Context(), record)
 	if err != nil || len(plan.Steps) != 2 {
 		t.Fatalf("%v: the plan is %+v", err, plan)
 	}
@@ -397,9 +397,10 @@ func TestByCommandNoPoolIsRaised(t *testing.T) {
 	e.ceph.AddPool(".rgw.root", 1, 1)
 	e.ceph.AddPool("store.rgw.log", 3, 2)
 	record := journal.ActionRecord{Subject: e.subject}
-	record.Request.Input = journal.RookChange{Numbers: map[string]journal.RookNumber{at: {From: 3, To: 2}}, Gone: []string{"c"}, ByCommand: true}
+	change := journal.RookChange{Numbers: map[string]journal.RookNumber{at: {From: 3, To: 2}}, Gone: []string{"c"}, ByCommand: true}
+	record.Request.Input = change
 	parts := Parts{Ceph: e.ceph, Changed: func() {}}
-	if _, err := (lowerPools{parts}).Do(t.Context(), actions.StepContext{Action: record}); err != nil {
+	if _, err := (lowerPools{parts}).Do(t.Context(), actions.StepContext{Action: record}, change); err != nil {
 		t.Fatal(err)
 	}
 	pools, err := e.ceph.Pools(t.Context())

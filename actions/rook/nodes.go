@@ -14,13 +14,9 @@ import (
 
 type nodesReady struct{ nodes Nodes }
 
-// Check implements [actions.Preflight]. If a node has changed, the action adds no node, and EKCO requests a new action
-// for the others.
-func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+// check abandons the action if a node has changed. Then the action adds no node, and EKCO requests a new action for the
+// others.
+func (p nodesReady) check(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	listed, err := p.nodes.ListNodes(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell whether the nodes are ready: " + kube.Lacking(err, "list", "nodes").Error()).About("nodes unread")
@@ -64,12 +60,8 @@ type hostsListed struct {
 	object.Object[journal.RookFacts]
 }
 
-// Check implements [actions.Preflight]. If Rook already uses a list, the change cannot omit a host, so it passes.
-func (p hostsListed) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+// check passes if Rook already uses a list, because the change then cannot omit a host.
+func (p hostsListed) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	live, err := p.Read(ctx, record.Subject)
 	switch {
 	case err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound):

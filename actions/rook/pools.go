@@ -45,7 +45,7 @@ func (p Parts) setPools() actions.Definition {
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
 		// Only this record has the former value of the option, so the mirror must not leave it out first.
 		Expendable: false,
-		Plan:       p.planPools,
+		Plan:       actions.PlanOf(p.planPools),
 		Steps: map[string]actions.StepDef{
 			journal.StepSetPoolNumber: {Step: setNumber{p}, MustFinish: setNumber{p}.mustFinish, CleanUp: setNumber{p}.cleanUp},
 			journal.StepNoteOption:    {Step: recordOption{}, MustFinish: recordOption{}.mustFinish},
@@ -60,7 +60,8 @@ func (p Parts) setPools() actions.Definition {
 // not be gone: Ceph itself creates the mgr's pool, perhaps with more copies than there are hosts.
 func (p Parts) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
-		CephPoolsUnchanged: poolsUnchanged{p}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph, p.IsShort}, CopiesServe: copiesServe{p.Ceph},
+		CephPoolsUnchanged: actions.CheckOf(poolsUnchanged{p}.check), StorageHostsThere: actions.CheckOf(hostsThere{p.Ceph}.check),
+		RoomForCopies: actions.CheckOf(room{p.Ceph, p.IsShort}.check), CopiesServe: actions.CheckOf(copiesServe{p.Ceph}.check),
 	}
 	of := p.loweringChecks()
 	for _, name := range safelyLowered() {
@@ -70,11 +71,7 @@ func (p Parts) poolPreflights() map[string]actions.Preflight {
 }
 
 // planPools sets the number of copies first, because Ceph then also sets min_size.
-func (p Parts) planPools(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	captured := poolsPlan{RookChange: change}
 	if err := p.captureOption(ctx, &captured); err != nil {
 		return journal.Plan{}, err
@@ -176,13 +173,9 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 
 type poolsUnchanged struct{ parts Parts }
 
-// Check implements [actions.Preflight]. Ceph sets min_size together with size. So after EKCO has set a number, a
-// changed min_size does not prove that another client set it.
-func (p poolsUnchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+// check takes into account that Ceph sets min_size together with size. So after EKCO has set a number, a changed
+// min_size does not prove that another client set it.
+func (p poolsUnchanged) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	tree, err := p.parts.Ceph.Tree(ctx)
 	switch {
 	case err != nil && p.parts.Removed(ctx):

@@ -57,12 +57,12 @@ func isRaising(change journal.RookChange) bool {
 
 func (p Parts) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
-		RookUnchanged:      unchanged{p.object()},
-		StorageNodesReady:  nodesReady{p.Nodes},
-		StorageHostsListed: hostsListed{p.Ceph, p.object()},
-		StorageHostsThere:  hostsThere{p.Ceph},
-		RoomForCopies:      room{p.Ceph, p.IsShort},
-		CopiesServe:        copiesServe{p.Ceph},
+		RookUnchanged:      actions.CheckOf(unchanged{p.object()}.check),
+		StorageNodesReady:  actions.CheckOf(nodesReady{p.Nodes}.check),
+		StorageHostsListed: actions.CheckOf(hostsListed{p.Ceph, p.object()}.check),
+		StorageHostsThere:  actions.CheckOf(hostsThere{p.Ceph}.check),
+		RoomForCopies:      actions.CheckOf(room{p.Ceph, p.IsShort}.check),
+		CopiesServe:        actions.CheckOf(copiesServe{p.Ceph}.check),
 	}
 }
 
@@ -70,12 +70,7 @@ type unchanged struct {
 	object.Object[journal.RookFacts]
 }
 
-// Check implements [actions.Preflight].
-func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p unchanged) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	live, err := p.Read(ctx, record.Subject)
 	if verdict := p.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return verdict
@@ -91,13 +86,9 @@ func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actio
 
 type hostsThere struct{ ceph Ceph }
 
-// Check implements [actions.Preflight]. It holds at first, because OSDs often return soon. If the loss lasts, an
-// observer reports it, and EKCO ends the action.
-func (p hostsThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+// check holds at first, because OSDs often return soon. If the loss lasts, an observer reports it, and EKCO ends the
+// action.
+func (p hostsThere) check(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	tree, err := p.ceph.Tree(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell which hosts have OSDs: " + err.Error()).About("hosts unread")

@@ -4,7 +4,6 @@ package rook
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -63,26 +62,21 @@ func New(parts Parts) []actions.Definition {
 func (p Parts) change(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
-		Plan:       plan,
+		Plan:       actions.PlanOf(plan),
 		Steps:      map[string]actions.StepDef{journal.StepChangeRook: {Step: p.step()}},
 		Preflights: p.preflights(),
 	}
 }
 
 // plan uses only the request.
-func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func plan(_ context.Context, record journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	if len(change.Nodes) == 0 && len(change.Numbers) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to change %s %s: the request has no change", record.Subject.Kind, record.Subject.Name)
 	}
-	facts, err := json.Marshal(change)
-	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
+	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: journal.StepChangeRook, Does: journal.StepChangeRook, Preflights: preflightsFor(record.Subject, change),
 		Timeout: journal.Duration(changeTimeout), Domains: []string{journal.DomainStorage},
-	}}}, err
+	}}}, nil
 }
 
 func (p Parts) object() object.Object[journal.RookFacts] {
@@ -93,10 +87,10 @@ func (p Parts) object() object.Object[journal.RookFacts] {
 
 // step returns the step, which makes a single patch.
 func (p Parts) step() actions.Step {
-	return object.Set[journal.RookChange, journal.RookFacts]{
+	return actions.WithFacts(object.Set[journal.RookChange, journal.RookFacts]{
 		Object: p.object(), Changed: p.Changed, Apply: p.Rook.ChangeResource,
 		Lacks: func(_ journal.Subject, change journal.RookChange, live journal.RookFacts) string {
 			return change.Lacks(live)
 		},
-	}
+	})
 }

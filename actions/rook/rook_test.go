@@ -256,9 +256,7 @@ func TestAThousandNodesAreReadAtOnce(t *testing.T) {
 		change.Nodes = append(change.Nodes, e.node(name))
 	}
 	asked := &counting{Nodes: e.kube}
-	record := journal.ActionRecord{}
-	record.Request.Input = change
-	if verdict := (nodesReady{asked}).Check(t.Context(), record); verdict.Kind != actions.VerdictPass || asked.calls != 1 {
+	if verdict := (nodesReady{asked}).check(t.Context(), journal.ActionRecord{}, change); verdict.Kind != actions.VerdictPass || asked.calls != 1 {
 		t.Errorf("after %d calls: %+v", asked.calls, verdict)
 	}
 }
@@ -384,14 +382,12 @@ func TestAPlanAsksWhatItsChangeNeedsAndTakesTheStorage(t *testing.T) {
 		"fewer copies": {blockPool, journal.RookChange{Numbers: map[string]journal.RookNumber{sizeAt: {From: 3, To: 2}}}, []string{RookUnchanged}},
 		"daemons":      {journal.RookCluster, number(journal.RookMons, 1, 3), []string{RookUnchanged, StorageHostsThere}},
 	} {
-		record := journal.ActionRecord{Subject: test.of}
-		record.Request.Input = test.change
-		got, err := plan(t.Context(), record)
+		got, err := plan(t.Context(), journal.ActionRecord{Subject: test.of}, test.change)
 		if err != nil || len(got.Steps) != 1 || !slices.Equal(got.Steps[0].Preflights, test.want) || !slices.Equal(got.Steps[0].Domains, []string{journal.DomainStorage}) {
 			t.Errorf("%s: %v: the plan is %+v", name, err, got)
 		}
 	}
-	if _, err := plan(t.Context(), journal.ActionRecord{}); err == nil || !strings.Contains(err.Error(), "the request has no change") {
+	if _, err := plan(t.Context(), journal.ActionRecord{}, journal.RookChange{}); err == nil || !strings.Contains(err.Error(), "the request has no change") {
 		t.Errorf("a plan for nothing: %v", err)
 	}
 }

@@ -41,12 +41,7 @@ func (p room) look(ctx context.Context) (v view, err error) {
 	return v, nil
 }
 
-// Check implements [actions.Preflight].
-func (p room) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p room) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	now, err := p.look(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell whether more copies have enough space: " + err.Error()).About("room unread")

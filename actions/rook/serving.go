@@ -46,12 +46,7 @@ func needed(change journal.RookChange) int {
 
 type copiesServe struct{ ceph Ceph }
 
-// Check implements [actions.Preflight].
-func (p copiesServe) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p copiesServe) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	var tree ceph.Tree
 	var pools []ceph.Pool
 	var pgs []ceph.PG

@@ -53,7 +53,7 @@ func TestWhatIsServedWithOneCopyNeedsNoneToBeComplete(t *testing.T) {
 		if got := slices.Contains(preflightsFor(blockPool, number(sizeAt, test.from, test.to)), CopiesServe); got != test.want {
 			t.Errorf("%d to %d: asked is %t", test.from, test.to, got)
 		}
-		plan, err := Parts{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: numbers(test.from, test.to)}})
+		plan, err := Parts{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{}, numbers(test.from, test.to))
 		if err != nil || slices.Contains(plan.Steps[0].Preflights, CopiesServe) != test.want {
 			t.Errorf("%d to %d by command: %v, %+v", test.from, test.to, err, plan.Steps)
 		}
@@ -91,8 +91,7 @@ func TestARebalanceKeepsNoCopyWaiting(t *testing.T) {
 	e.ceph.AddPool("replicapool", 2, 1)
 	for state, kind := range map[string]actions.VerdictKind{"active+remapped+backfilling": actions.VerdictPass, "active+recovering+degraded": actions.VerdictHold} {
 		record := journal.ActionRecord{Subject: e.subject}
-		record.Request.Input = number(sizeAt, 2, 3)
-		if got := (copiesServe{busy{e.ceph, state}}).Check(t.Context(), record); got.Kind != kind {
+		if got := (copiesServe{busy{e.ceph, state}}).check(t.Context(), record, number(sizeAt, 2, 3)); got.Kind != kind {
 			t.Errorf("while all are %s it says %+v", state, got)
 		}
 		lowers := Parts{Ceph: busy{e.ceph, state}}.loweringChecks()[CopiesComplete]

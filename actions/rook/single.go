@@ -23,16 +23,11 @@ func withOptionRecord(plan journal.Plan, change journal.RookChange) journal.Plan
 }
 
 // recordOption has no effect: its start is in the journal and in the mirror before EKCO sets the option.
-type recordOption struct{}
+type recordOption struct{ actions.NoEffect }
 
 // Prove implements [actions.Step].
 func (recordOption) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
-}
-
-// Do implements [actions.Step].
-func (recordOption) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
-	return nil, nil
 }
 
 // mustFinish implements [actions.StepDef.MustFinish]: only safe mode may hold the undo, which restores the option.

@@ -15,34 +15,20 @@ import (
 // ensureClass creates [rook.NodeCritical] if it is missing.
 type ensureClass struct{ pods *rook.Pods }
 
-// Prove implements [actions.Step].
-func (s ensureClass) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	input, err := inputOf(step)
-	if err != nil {
-		return actions.Proof{}, err
-	}
+// Prove implements [actions.StepOf].
+func (s ensureClass) Prove(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (actions.Proof, error) {
 	there, err := s.pods.HasPriorityClass(ctx, input.Class)
 	return actions.Proof{Done: there, Missing: "there is no priority class " + input.Class}, err
 }
 
-// Do implements [actions.Step].
-func (s ensureClass) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	input, err := inputOf(step)
-	if err != nil {
-		return nil, err
-	}
+// Do implements [actions.StepOf].
+func (s ensureClass) Do(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (json.RawMessage, error) {
 	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
 }
 
-// awaitStep is a step that changes nothing and waits for another controller. A cancel does not wait for it.
-type awaitStep struct{}
-
-// Do implements [actions.Step].
-func (awaitStep) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
-
 // awaitHosts waits until Rook has moved the MDS.
 type awaitHosts struct {
-	awaitStep
+	actions.NoEffect
 	pods *rook.Pods
 }
 
@@ -70,7 +56,7 @@ func lacksHosts(live journal.RookPodsFacts) string {
 
 // awaitRollout waits until the controller has rolled out the pods.
 type awaitRollout struct {
-	awaitStep
+	actions.NoEffect
 	pods *rook.Pods
 }
 

@@ -31,12 +31,12 @@ const (
 
 func (p Parts) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
-		RookPodsUnchanged:  unchanged{p.object()},
-		EnoughNodes:        enoughNodes{p.Nodes},
-		MDSOnTwoHosts:      onHosts{unchanged{p.object()}, p},
-		PriorityClassThere: classThere{p.Pods},
-		FormerRolledOut:    formerRolledOut{p.Pods},
-		WorkloadRolledOut:  rolledOut{unchanged{p.object()}, p},
+		RookPodsUnchanged:  actions.CheckOf(unchanged{p.object()}.check),
+		EnoughNodes:        actions.CheckOf(enoughNodes{p.Nodes}.check),
+		MDSOnTwoHosts:      actions.CheckOf(onHosts{unchanged{p.object()}, p}.check),
+		PriorityClassThere: actions.CheckOf(classThere{p.Pods}.check),
+		FormerRolledOut:    actions.CheckOf(formerRolledOut{p.Pods}.check),
+		WorkloadRolledOut:  actions.CheckOf(rolledOut{unchanged{p.object()}, p}.check),
 	}
 }
 
@@ -44,18 +44,13 @@ type unchanged struct {
 	object.Object[journal.RookPodsFacts]
 }
 
-// Check implements [actions.Preflight].
-func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	_, verdict := p.look(ctx, record)
+func (p unchanged) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
+	_, verdict := p.look(ctx, record, input)
 	return verdict
 }
 
-// look is Check, and also returns the facts that it read.
-func (p unchanged) look(ctx context.Context, record journal.ActionRecord) (journal.RookPodsFacts, actions.Verdict) {
-	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
-	if err != nil {
-		return journal.RookPodsFacts{}, actions.Hold(err.Error()).About("input")
-	}
+// look is check, and also returns the facts that it read.
+func (p unchanged) look(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.RookPodsFacts, actions.Verdict) {
 	live, err := p.Read(ctx, record.Subject)
 	if verdict := p.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return live, verdict
@@ -68,12 +63,8 @@ func (p unchanged) look(ctx context.Context, record journal.ActionRecord) (journ
 
 type enoughNodes struct{ nodes Nodes }
 
-// Check implements [actions.Preflight]. For the MDS it counts only ready nodes.
-func (p enoughNodes) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+// check counts only ready nodes for the MDS.
+func (p enoughNodes) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
 	nodes, err := p.nodes.ListNodes(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell how many nodes there are: " + err.Error()).About("nodes unread")
@@ -99,9 +90,8 @@ type onHosts struct {
 	parts Parts
 }
 
-// Check implements [actions.Preflight].
-func (p onHosts) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	live, verdict := p.look(ctx, record)
+func (p onHosts) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
+	live, verdict := p.look(ctx, record, input)
 	switch {
 	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict
@@ -111,7 +101,7 @@ func (p onHosts) Check(ctx context.Context, record journal.ActionRecord) actions
 	case lacksHosts(live) == "", !hasWaited(record, journal.StepAwaitMDSHosts):
 		return actions.Pass()
 	}
-	if nodes := (enoughNodes{p.parts.Nodes}).Check(ctx, record); nodes.Kind == actions.VerdictAbandon {
+	if nodes := (enoughNodes{p.parts.Nodes}).check(ctx, record, input); nodes.Kind == actions.VerdictAbandon {
 		return nodes // a wait would not help
 	}
 	pods, err := p.parts.Pods.MDSPods(ctx, record.Subject)
@@ -126,12 +116,7 @@ func (p onHosts) Check(ctx context.Context, record journal.ActionRecord) actions
 
 type classThere struct{ pods *rook.Pods }
 
-// Check implements [actions.Preflight].
-func (p classThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p classThere) check(ctx context.Context, _ journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
 	if input.Class == rook.NodeCritical {
 		return actions.Pass()
 	}
@@ -148,12 +133,7 @@ func (p classThere) Check(ctx context.Context, record journal.ActionRecord) acti
 
 type formerRolledOut struct{ pods *rook.Pods }
 
-// Check implements [actions.Preflight].
-func (p formerRolledOut) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p formerRolledOut) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
 	lacks, err := p.pods.OthersRolledOut(ctx, record.Subject, input.Daemon)
 	switch {
 	case err != nil:
@@ -170,9 +150,8 @@ type rolledOut struct {
 	parts Parts
 }
 
-// Check implements [actions.Preflight].
-func (p rolledOut) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	live, verdict := p.look(ctx, record)
+func (p rolledOut) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
+	live, verdict := p.look(ctx, record, input)
 	switch {
 	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict

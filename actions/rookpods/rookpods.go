@@ -5,7 +5,6 @@ package rookpods
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -51,11 +50,11 @@ func New(parts Parts) []actions.Definition {
 func (p Parts) action(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
-		Plan: plan,
+		Plan: actions.PlanOf(plan),
 		Steps: map[string]actions.StepDef{
 			journal.StepSetRookPods:    {Step: p.set()},
 			journal.StepAwaitMDSHosts:  {Step: awaitHosts{pods: p.Pods}, Interruptible: true},
-			journal.StepEnsurePriority: {Step: ensureClass{p.Pods}},
+			journal.StepEnsurePriority: {Step: actions.WithFacts(ensureClass{p.Pods})},
 			journal.StepAwaitRolledOut: {Step: awaitRollout{pods: p.Pods}, Interruptible: true},
 		},
 		Preflights: p.preflights(),
@@ -63,17 +62,9 @@ func (p Parts) action(kind journal.ActionKind, noun string) actions.Definition {
 }
 
 // plan uses only the request.
-func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
-	facts, err := json.Marshal(input)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func plan(_ context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.Plan, error) {
 	steps, err := stepsOf(record.Kind, input)
-	return journal.Plan{Facts: facts, Steps: steps}, err
+	return journal.Plan{Steps: steps}, err
 }
 
 func stepsOf(kind journal.ActionKind, input journal.RookPodsInput) ([]journal.PlannedStep, error) {
@@ -113,15 +104,10 @@ func (p Parts) object() object.Object[journal.RookPodsFacts] {
 
 // set returns the step that makes one change of one object.
 func (p Parts) set() actions.Step {
-	return object.Set[journal.RookPodsInput, journal.RookPodsFacts]{
+	return actions.WithFacts(object.Set[journal.RookPodsInput, journal.RookPodsFacts]{
 		Object: p.object(), Changed: p.Changed, Apply: p.Pods.Change,
 		Lacks: func(of journal.Subject, input journal.RookPodsInput, live journal.RookPodsFacts) string {
 			return input.Lacks(of.Kind, live)
 		},
-	}
-}
-
-func inputOf(step actions.StepContext) (input journal.RookPodsInput, err error) {
-	err = step.Facts(&input)
-	return input, err
+	})
 }

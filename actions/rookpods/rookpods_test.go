@@ -383,8 +383,7 @@ func TestOnlyWhatRestartsDaemonsTakesTheStorageAndOnlyToChangeIt(t *testing.T) {
 		e, record := installed(of), journal.ActionRecord{}
 		var input journal.RookPodsInput
 		record.Kind, input = e.input()
-		record.Request.Input = input
-		got, err := plan(context.Background(), record)
+		got, err := plan(context.Background(), record, input)
 		var steps []string
 		for _, step := range got.Steps {
 			steps = append(steps, fmt.Sprint(step.ID, " ", step.Domains))
@@ -392,8 +391,7 @@ func TestOnlyWhatRestartsDaemonsTakesTheStorageAndOnlyToChangeIt(t *testing.T) {
 		if err != nil || !slices.Equal(steps, want) {
 			t.Errorf("%s: %v: the plan is %q", of.Name, err, steps)
 		}
-		record.Request.Input = nil
-		if _, err := plan(context.Background(), record); err == nil && of != sharedMDS {
+		if _, err := plan(context.Background(), record, journal.RookPodsInput{}); err == nil && of != sharedMDS {
 			t.Errorf("%s: there is a plan for nothing", of.Name)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func newCancelCommand(a *app) *cobra.Command {
-	var command api.ActionCommand
+	var command api.CancelRequest
 	cmd := &cobra.Command{
 		Use:   "cancel ACTION|NAME",
 		Short: "Stop an action before its point of no return",
@@ -37,7 +37,7 @@ The name of a node or thing stands for the one open action about it.`,
 					return "", err
 				}
 				command.Action = action.ID
-				if err := backend.Cancel(cmd.Context(), command); err != nil {
+				if err := backend.Do(cmd.Context(), command); err != nil {
 					return "", err
 				}
 				if action, err = actionAfterCancel(cmd.Context(), backend, action); err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
@@ -15,12 +14,8 @@ import (
 
 // follow prints the events of the change until the change ends.
 func (c *changer) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	events := make(chan streamed)
-	var reading sync.WaitGroup
-	reading.Go(func() { readEvents(ctx, c.operator, journal.Query{Action: c.action, After: c.last}, events) })
-	defer reading.Wait()
-	defer cancel()
+	events, stop := readEvents(ctx, c.operator, journal.Query{Action: c.action, After: c.last})
+	defer stop()
 	for c.ended == nil {
 		select {
 		case next := <-events:

@@ -31,7 +31,7 @@ func kubeletCSRsOf(c cluster) ring.Capability {
 
 // reachCSRs creates the client. It sends no request.
 func reachCSRs(config *rest.Config) (csr.API, error) {
-	return csr.NewClient(config, csr.Options{UserAgent: "ekco/" + version.Get().Version})
+	return csr.NewClient(config, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 }
 
 // judgeCSR lets the action use the same rules for a certificate request as the machine.

@@ -168,17 +168,8 @@ func (f *fakeOperator) word(w any) error {
 	f.words = append(f.words, w)
 	return f.err
 }
-func (f *fakeOperator) Pause(_ context.Context, r api.PauseRequest) error   { return f.word(r) }
-func (f *fakeOperator) Resume(_ context.Context, r api.ResumeRequest) error { return f.word(r) }
-func (f *fakeOperator) Retry(_ context.Context, r api.ActionCommand) error {
-	return f.word([]any{"retry", r})
-}
-
-func (f *fakeOperator) Cancel(_ context.Context, r api.ActionCommand) error {
-	return f.word([]any{"cancel", r})
-}
-func (f *fakeOperator) Accept(_ context.Context, r api.AcceptRequest) error { return f.word(r) }
-func (f *fakeOperator) Verify(context.Context) (api.VerifyResult, error)    { return f.verified, f.err }
+func (f *fakeOperator) Do(_ context.Context, c api.Command) error        { return f.word(c) }
+func (f *fakeOperator) Verify(context.Context) (api.VerifyResult, error) { return f.verified, f.err }
 
 func (f *fakeOperator) Export(_ context.Context, w io.Writer, q journal.Query) error {
 	lines := gzip.NewWriter(w)

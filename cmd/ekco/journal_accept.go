@@ -32,7 +32,7 @@ It first says which events are lost and what EKCO resumes, and asks on a termina
 				if err := a.confirmAccept(cmd.Context(), backend, yes); err != nil {
 					return "", err
 				}
-				return "accepted; safe mode has ended", backend.Accept(cmd.Context(), request)
+				return "accepted; safe mode has ended", backend.Do(cmd.Context(), request)
 			})
 		},
 	}

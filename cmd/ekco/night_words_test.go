@@ -33,7 +33,7 @@ func TestCancelAndRetryTakeTheNameOfWhatAnActionIsAbout(t *testing.T) {
 		d := newDesk(t, op)
 		d.expect(d.types("cancel", word), exitDone, purgeID+" (purge worker-2) is asked to stop; it has changed nothing\n", "")
 		d.expect(d.types("retry", word), exitDone, purgeID+" (purge worker-2) is retried\n", "")
-		want := []any{[]any{"cancel", api.ActionCommand{Action: purgeID}}, []any{"retry", api.ActionCommand{Action: purgeID}}}
+		want := []any{api.CancelRequest{Action: purgeID}, api.RetryRequest{Action: purgeID}}
 		if diff := cmp.Diff(want, op.words); diff != "" {
 			t.Errorf("%s: %s", word, diff)
 		}
@@ -95,9 +95,9 @@ type passing struct {
 	change func(*journal.ActionRecord)
 }
 
-func (p passing) Cancel(ctx context.Context, command api.ActionCommand) error {
+func (p passing) Do(ctx context.Context, command api.Command) error {
 	p.change(&p.status.Actions[0])
-	return p.fakeOperator.Cancel(ctx, command)
+	return p.fakeOperator.Do(ctx, command)
 }
 
 func TestACancelSaysWhatTheActionIsOnceItWasAskedToStop(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	actionsreport "github.com/replicatedhq/ekco/actions/nodereport"
@@ -114,12 +113,8 @@ func (r *reporter) reconnect(ctx context.Context, lost error) error {
 
 // stream requests reports and handles their events, until all reports have ended.
 func (r *reporter) stream(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	events := make(chan streamed)
-	var reading sync.WaitGroup
-	reading.Go(func() { readEvents(ctx, r.conn, journal.Query{After: r.last, Types: reportEvents}, events) })
-	defer reading.Wait()
-	defer cancel()
+	events, stop := readEvents(ctx, r.conn, journal.Query{After: r.last, Types: reportEvents})
+	defer stop()
 	tick := time.NewTicker(signInterval)
 	defer tick.Stop()
 	for {

@@ -44,7 +44,7 @@ node of that name, if there is one; for another thing, give KIND/NAME.`,
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
 				before := replacedPauseNote(cmd.Context(), backend, request.Name)
-				unmirrored, err := unmirroredNote(backend.Pause(cmd.Context(), request))
+				unmirrored, err := unmirroredNote(backend.Do(cmd.Context(), request))
 				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(name), until, before, unmirrored), err
 			})
 		},
@@ -74,7 +74,7 @@ kind means the node of that name, if there is one.`,
 			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				name := request.Name
 				request.Name = qualified(cmd.Context(), backend, name)
-				unmirrored, err := unmirroredNote(backend.Resume(cmd.Context(), request))
+				unmirrored, err := unmirroredNote(backend.Do(cmd.Context(), request))
 				if err != nil {
 					return "", err
 				}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -65,9 +66,9 @@ func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
 		op := deferring(t)
 		cause := "find a pod to run ceph in: " + strings.Repeat("none of the pods runs; ", 10)
 		op.explained.Checks = []api.CheckResult{
-			{Preflight: "CephHealthy", Verdict: api.VerdictWarn, Reason: "cannot tell whether Ceph is well: " + cause},
-			{Preflight: "OSDSafeToDestroy", Verdict: api.VerdictWarn, Reason: "cannot tell whether OSDs are safe: " + cause},
-			{Preflight: "CephAnswers", Verdict: api.VerdictHold, Reason: cause},
+			{Preflight: "CephHealthy", Verdict: actions.VerdictWarn, Reason: "cannot tell whether Ceph is well: " + cause},
+			{Preflight: "OSDSafeToDestroy", Verdict: actions.VerdictWarn, Reason: "cannot tell whether OSDs are safe: " + cause},
+			{Preflight: "CephAnswers", Verdict: actions.VerdictHold, Reason: cause},
 		}
 		d := newDesk(t, op)
 		d.app.deferredAfter = time.Minute
@@ -122,8 +123,8 @@ func TestStatusSaysWhatWaitsForCeph(t *testing.T) {
 func TestAPurgeThatWillBeRefusedIsNotAskedAboutAndIsOnRecord(t *testing.T) {
 	op := purging(t, journal.OutcomeAbandoned)
 	op.explained.Checks = []api.CheckResult{
-		{Preflight: "CephHealthy", Verdict: api.VerdictWarn, Reason: "degraded"},
-		{Preflight: "EtcdQuorumKept", Verdict: verdictAbandon, Reason: "one of two would answer"},
+		{Preflight: "CephHealthy", Verdict: actions.VerdictWarn, Reason: "degraded"},
+		{Preflight: "EtcdQuorumKept", Verdict: actions.VerdictAbandon, Reason: "one of two would answer"},
 	}
 	d := newDesk(t, op)
 	d.app.askable = true

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -141,12 +140,8 @@ func (f *follower) showPresent(ctx context.Context) {
 
 // stream prints events until the action has ended or the stream fails.
 func (f *follower) stream(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	events := make(chan streamed)
-	var reading sync.WaitGroup
-	reading.Go(func() { readEvents(ctx, f.backend, journal.Query{Action: f.action, After: f.last}, events) })
-	defer reading.Wait()
-	defer cancel()
+	events, stop := readEvents(ctx, f.backend, journal.Query{Action: f.action, After: f.last})
+	defer stop()
 	tick := time.NewTicker(signInterval)
 	defer tick.Stop()
 	for {

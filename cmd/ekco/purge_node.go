@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
@@ -254,15 +255,15 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	refused := false
 	for _, check := range explained.Checks {
 		switch check.Verdict {
-		case api.VerdictWarn:
+		case actions.VerdictWarn:
 			p.warn("warning: %s", words.Held(check.Preflight, check.Reason))
 			same := func(w journal.ActionWarned) bool { return w.Preflight == check.Preflight && w.Key == check.Key }
 			if !slices.ContainsFunc(p.answered, same) {
 				warned = append(warned, journal.ActionWarned{Preflight: check.Preflight, Key: check.Key, Warning: check.Reason})
 			}
-		case api.VerdictHold:
+		case actions.VerdictHold:
 			p.warn("note: the purge will wait: %s", words.Held(check.Preflight, check.Reason))
-		case api.VerdictRefuse, verdictAbandon:
+		case actions.VerdictAbandon: // the command still requests the purge, so that the request is recorded
 			p.warn("note: the purge will be refused: %s", words.Held(check.Preflight, check.Reason))
 			refused = true
 		}
@@ -291,10 +292,6 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	p.answered = append(p.answered, warned...)
 	return nil
 }
-
-// verdictAbandon is the verdict of a preflight that ends the purge before it begins. The command still requests the
-// purge, so that the request is recorded.
-const verdictAbandon = api.Verdict("abandon")
 
 // confirm asks the user, and returns an error unless the answer is yes.
 func (p *purger) confirm(ctx context.Context) error {

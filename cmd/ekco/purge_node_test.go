@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -35,7 +36,7 @@ func purging(t *testing.T, outcome journal.Outcome) *fakeOperator {
 		explained: api.Explanation{
 			Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("worker-2", "u2"),
 			Plan:   journal.Plan{Steps: []journal.PlannedStep{{ID: "delete-node"}}, Facts: []byte(`{"node_uid":"u2"}`)},
-			Checks: []api.CheckResult{{Preflight: "ReadyMinimums", Verdict: api.VerdictPass}},
+			Checks: []api.CheckResult{{Preflight: "ReadyMinimums", Verdict: actions.VerdictPass}},
 		},
 		admitted: api.Admission{Action: purgeID, FromSeq: 6},
 		status:   api.Status{Operator: api.OperatorStatus{Running: true}},
@@ -146,7 +147,7 @@ func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			op := purging(t, journal.OutcomeDone)
 			if test.warns {
-				op.explained.Checks = append(op.explained.Checks, api.CheckResult{Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"})
+				op.explained.Checks = append(op.explained.Checks, api.CheckResult{Preflight: "StormBrake", Verdict: actions.VerdictWarn, Reason: "4 of 6"})
 			}
 			d := newDesk(t, op)
 			d.app.askable, d.app.stdin = test.askable, strings.NewReader(test.typed)
@@ -187,7 +188,7 @@ func blank(t *testing.T) io.Reader {
 
 func TestASignalAtTheQuestionIsAnAnswer(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
-	op.explained.Checks = []api.CheckResult{{Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}}
+	op.explained.Checks = []api.CheckResult{{Preflight: "StormBrake", Verdict: actions.VerdictWarn, Reason: "4 of 6"}}
 	d := newDesk(t, op)
 	d.app.askable, d.app.stdin = true, blank(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -205,7 +206,7 @@ func TestASignalAtTheQuestionIsAnAnswer(t *testing.T) {
 
 func TestNothingIsWrittenIntoAQuestion(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
-	op.explained.Checks = []api.CheckResult{{Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}}
+	op.explained.Checks = []api.CheckResult{{Preflight: "StormBrake", Verdict: actions.VerdictWarn, Reason: "4 of 6"}}
 	d := newDesk(t, nil)
 	var log *slog.Logger
 	d.app.work = func(_ context.Context, _ config.Config, _ ringOptions, l *slog.Logger) (api.Backend, <-chan struct{}, func() error, error) {

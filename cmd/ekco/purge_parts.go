@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/etcd"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/rook"
 	"github.com/replicatedhq/ekco/internal/version"
 	"github.com/replicatedhq/ekco/observers"
@@ -47,7 +48,7 @@ type outside struct {
 
 // reachOutside returns these clients. With readOnly they refuse changes. They send nothing before a purge.
 func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, calls outsideCalls) (outside, error) {
-	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
+	installed, err := rook.NewClient(restConfig, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
 		return outside{}, err
 	}

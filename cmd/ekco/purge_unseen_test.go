@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -42,7 +43,7 @@ func TestPurgeNodeOfANodeThatWasNeverSeenAsksFirst(t *testing.T) {
 			op := purging(t, journal.OutcomeDone)
 			op.explained.Subject = journal.NodeSubject("worker-9", journal.TracedUID("worker-9"))
 			op.explained.Checks = []api.CheckResult{{
-				Preflight: "NodeWasSeen", Verdict: api.VerdictWarn, Reason: "EKCO never saw node worker-9; what is left of it: CRUSH host worker-9",
+				Preflight: "NodeWasSeen", Verdict: actions.VerdictWarn, Reason: "EKCO never saw node worker-9; what is left of it: CRUSH host worker-9",
 			}}
 			d := newDesk(t, op)
 			d.app.askable, d.app.stdin = true, strings.NewReader(test.typed)

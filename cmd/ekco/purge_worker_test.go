@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal"
@@ -142,7 +143,7 @@ func TestWhatACommandLeftUndoneIsTakenOver(t *testing.T) {
 
 // warning returns what a preflight warns of.
 func warning(preflight string) api.CheckResult {
-	return api.CheckResult{Preflight: preflight, Verdict: api.VerdictWarn, Reason: "mind it", Key: "k"}
+	return api.CheckResult{Preflight: preflight, Verdict: actions.VerdictWarn, Reason: "mind it", Key: "k"}
 }
 
 func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {

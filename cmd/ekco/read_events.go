@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
@@ -14,20 +15,30 @@ type streamed struct {
 	err   error
 }
 
-// readEvents sends events to a channel as they arrive, and then the error that ends the stream.
-func readEvents(ctx context.Context, backend api.Backend, query journal.Query, events chan<- streamed) {
+// readEvents returns a channel. It sends events to the channel as they arrive, and then the error that ends the stream.
+// The caller must call stop, which ends the stream and waits for that.
+func readEvents(ctx context.Context, backend api.Backend, query journal.Query) (events <-chan streamed, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stream := make(chan streamed)
 	hand := func(next streamed) bool {
 		select {
-		case events <- next:
+		case stream <- next:
 			return true
 		case <-ctx.Done():
 			return false
 		}
 	}
-	for event, err := range backend.Events(ctx, query, true) {
-		if !hand(streamed{event: event, err: err}) || err != nil {
-			return
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for event, err := range backend.Events(ctx, query, true) {
+			if !hand(streamed{event: event, err: err}) || err != nil {
+				return
+			}
 		}
+		hand(streamed{err: errors.New("the stream of events ended")})
+	})
+	return stream, func() {
+		cancel()
+		reading.Wait()
 	}
-	hand(streamed{err: errors.New("the stream of events ended")})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func newRetryCommand(a *app) *cobra.Command {
-	var command api.ActionCommand
+	var command api.RetryRequest
 	cmd := &cobra.Command{
 		Use:   "retry ACTION|NAME",
 		Short: "Try a stalled or held action again, at once",
@@ -45,7 +45,7 @@ has changed since, nothing is overridden.`,
 					return err
 				}
 				command.Action = action.ID
-				if err := backend.Retry(cmd.Context(), command); err != nil {
+				if err := backend.Do(cmd.Context(), command); err != nil {
 					return err
 				}
 				return a.printRecorded(backend, view.Clean(a.describeAction(action))+" is retried"+forcedText(command.Force))

@@ -157,8 +157,8 @@ func TestABareNameIsThatOfANode(t *testing.T) {
 		"pause lamp/hall --reason r": api.PauseRequest{Name: "lamp/hall", Reason: "r"},
 		"pause shed --reason r":      api.PauseRequest{Name: "shed", Reason: "r"},
 		"resume hall":                api.ResumeRequest{Name: "node/hall"},
-		"cancel hall":                []any{"cancel", api.ActionCommand{Action: "clear-hall-2"}},
-		"retry hall":                 []any{"retry", api.ActionCommand{Action: "clear-hall-2"}},
+		"cancel hall":                api.CancelRequest{Action: "clear-hall-2"},
+		"retry hall":                 api.RetryRequest{Action: "clear-hall-2"},
 	} {
 		op.words = nil
 		if code := d.types(strings.Fields(typed)...); code != exitDone || len(op.words) != 1 {

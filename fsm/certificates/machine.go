@@ -68,10 +68,10 @@ func (m machine) Table() fsm.Table {
 			Unreadable: {After: unreadGrace, Advice: "repair what the reason names; EKCO checks again within an hour"},
 		},
 		Transitions: []fsm.Transition{
-			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
+			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", fsm.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or file no longer exists", m.TellsLost),
 			to("broken", Unreadable, "the content of the Secret or file is invalid", reportUnreadable),
-			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never changes")),
+			to("foreign", Foreign, "it is a customer's own certificate, by its names", fsm.Tells("it is a customer's own certificate, which EKCO never changes")),
 			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", reportUnrenewed),
 			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", reportUnknown),
 			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", reportEnd),

@@ -51,7 +51,7 @@ func policyOf(p fsm.Policy) Policy {
 func Known(s *fsm.State) map[string]journal.EnvoyPod {
 	known := map[string]journal.EnvoyPod{}
 	for _, t := range s.Things {
-		if t.Machine() == Machine && observed(t) {
+		if t.Machine() == Machine && t.Exists() {
 			known[t.Name] = of(t).Pod
 		}
 	}
@@ -59,6 +59,3 @@ func Known(s *fsm.State) map[string]journal.EnvoyPod {
 }
 
 func of(t *fsm.Thing) *Envoy { return t.Data.(*Envoy) }
-
-// observed reports whether EKCO knows an unready pod of the thing.
-func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }

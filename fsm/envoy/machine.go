@@ -40,7 +40,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	switch {
 	case len(w.Open(t)) > 0:
 		return Restarting
-	case !observed(t):
+	case !t.Exists():
 		return Ready
 	case lost(w, of(t).Pod.Node):
 		return NodeLost
@@ -60,7 +60,7 @@ func deleted(t *fsm.Thing) bool {
 // because the restart was not about that pod.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
-	return ended.Outcome != journal.OutcomeDone || err != nil || !observed(t) || of(t).Pod.UID == asked.UID
+	return ended.Outcome != journal.OutcomeDone || err != nil || !t.Exists() || of(t).Pod.UID == asked.UID
 }
 
 // Adopt implements [fsm.Adopter]. The thing has no facts yet. The action reads them from the cluster.
@@ -77,7 +77,7 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt)
 
 // Needs adds the event that reported the unready pod.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
-	if observed(t) {
+	if t.Exists() {
 		needs.Since(t.FactsSeq)
 	}
 }

@@ -16,19 +16,13 @@ func Table() fsm.Table {
 			"pods has its own machine. It exists once a pod was unready.",
 		Initial: string(Unready), Over: fsm.Names(Ready),
 		Transitions: []fsm.Transition{
-			{Event: "restart", From: fsm.Names(Unready, NodeLost, Ready), To: string(Restarting), When: "a restart-envoy action is open", Tells: reportReason("its pod is being replaced")},
-			{Event: "ready", From: fsm.Names(Unready, NodeLost, Restarting), To: string(Ready), When: "the pod is ready again, or is gone", Tells: reportReason("no pod of it is known to be unready")},
-			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: reportReason("its node is lost, so what EKCO knows about the pod is outdated")},
-			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: reportReason("its node answers again; the pod's unready time counts from now on")},
-			{Event: "stopped", From: fsm.Names(Restarting), To: string(Unready), When: "the action ended and the pod stays as it was: dry run, cancelled, abandoned", Tells: reportReason("the action ended and left the pod as it was")},
+			{Event: "restart", From: fsm.Names(Unready, NodeLost, Ready), To: string(Restarting), When: "a restart-envoy action is open", Tells: fsm.Tells("its pod is being replaced")},
+			{Event: "ready", From: fsm.Names(Unready, NodeLost, Restarting), To: string(Ready), When: "the pod is ready again, or is gone", Tells: fsm.Tells("no pod of it is known to be unready")},
+			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: fsm.Tells("its node is lost, so what EKCO knows about the pod is outdated")},
+			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: fsm.Tells("its node answers again; the pod's unready time counts from now on")},
+			{Event: "stopped", From: fsm.Names(Restarting), To: string(Unready), When: "the action ended and the pod stays as it was: dry run, cancelled, abandoned", Tells: fsm.Tells("the action ended and left the pod as it was")},
 			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: reportUnready},
 		},
-	}
-}
-
-func reportReason(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-		return fsm.Telling{Reason: reason, Cause: t.Newest()}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // not yet in state Unready, it wants nothing until that state is recorded.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	e, p := of(t), policyOf(w.Policy)
-	if !p.Restart || t.State != Unready || !observed(t) || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
+	if !p.Restart || t.State != Unready || !t.Exists() || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionRestartEnvoy, Due: due(t, p), Rank: e.SeenAt, Change: &journal.Change{

@@ -44,33 +44,27 @@ func (machine) Table() fsm.Table {
 			"to run with the current primaries and manifest. The ConfigMap `update-internallb` is InStep when it lists the present nodes.",
 		Initial: string(Behind), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: report("EKCO updates or checks it")},
+			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: fsm.Tells("EKCO updates or checks it")},
 			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Tells: reportReached},
 			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Tells: reportBehind},
 			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: reportLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: report("the node exists again")},
+			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: fsm.Tells("the node exists again")},
 		},
-	}
-}
-
-func report(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-		return fsm.Telling{Reason: reason, Cause: t.Newest()}
 	}
 }
 
 func reportReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
-		return report("it lists the present nodes")(t, at, now)
+		return fsm.Tells("it lists the present nodes")(t, at, now)
 	}
-	return report("HAProxy runs with the wanted files")(t, at, now)
+	return fsm.Tells("HAProxy runs with the wanted files")(t, at, now)
 }
 
 func reportBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
-		return report("it does not list the present nodes")(t, at, now)
+		return fsm.Tells("it does not list the present nodes")(t, at, now)
 	}
-	return report("HAProxy was not verified to run with the wanted files")(t, at, now)
+	return fsm.Tells("HAProxy was not verified to run with the wanted files")(t, at, now)
 }
 
 func reportLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {

@@ -126,7 +126,7 @@ func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State 
 
 // Wants implements [fsm.Machine]. It wants nothing while kURL's installer works on MinIO.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	if !observed(t) || off(w.PolicyOf(Machine)) != "" || of(t).Service == journal.MinioServiceInstaller {
+	if !t.Exists() || off(w.PolicyOf(Machine)) != "" || of(t).Service == journal.MinioServiceInstaller {
 		return
 	}
 	wantScale(t, w, want)
@@ -159,7 +159,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 // Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	switch {
-	case len(rec.Steps) > 0 || !observed(t):
+	case len(rec.Steps) > 0 || !t.Exists():
 		return ""
 	case of(t).Service == journal.MinioServiceInstaller:
 		return "the installer works on MinIO: " + selects(of(t).Service)

@@ -114,9 +114,6 @@ func (m *MinIO) needs(needs *fsm.Needs) {
 
 func of(t *fsm.Thing) *MinIO { return t.Data.(*MinIO) }
 
-// observed reports whether MinIO exists.
-func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
-
 // replicas returns the number of replicas in the StatefulSet's spec, according to the newest known facts.
 func (m *MinIO) replicas() int {
 	if m.Generation < m.Set.Generation {
@@ -129,7 +126,7 @@ func (m *MinIO) replicas() int {
 func Known(s *fsm.State) map[string]journal.MinioFacts {
 	known := map[string]journal.MinioFacts{}
 	for _, t := range s.Things {
-		if t.Machine() == Machine && observed(t) {
+		if t.Machine() == Machine && t.Exists() {
 			facts := of(t).MinioFacts
 			facts.UID = t.UID
 			known[t.Name] = facts

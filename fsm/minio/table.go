@@ -16,19 +16,13 @@ func Table() fsm.Table {
 			"Deployment `minio` is standalone MinIO.",
 		Initial: string(Single), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
-			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: report("EKCO copies its data to ha-minio")},
-			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: report("the migration ended before the switch")},
+			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: fsm.Tells("EKCO copies its data to ha-minio")},
+			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: fsm.Tells("the migration ended before the switch")},
 			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Tells: reportService},
 			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Tells: reportService},
-			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: report("EKCO no longer manages it")},
-			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: report("it exists again")},
+			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: fsm.Tells("EKCO no longer manages it")},
+			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: fsm.Tells("it exists again")},
 		},
-	}
-}
-
-func report(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-		return fsm.Telling{Reason: reason, Cause: t.Newest()}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // The rules that only actions about nodes obey.
@@ -87,8 +88,5 @@ func purgeTried(w *fsm.World, n *Node) bool {
 // continuesWhen returns a text that says for how many more nodes EKCO waits. isSo and areSo are the ends of the
 // sentence for one node and for several.
 func continuesWhen(more int, isSo, areSo string) string {
-	if more == 1 {
-		return "EKCO continues when 1 more node " + isSo
-	}
-	return fmt.Sprintf("EKCO continues when %d more nodes %s", more, areSo)
+	return "EKCO continues when " + words.CountOf(more, "more node "+isSo, "more nodes "+areSo)
 }

@@ -75,7 +75,7 @@ func (asked wish) contest() *journal.Change {
 
 // wishes returns the changes that EKCO wants, also the ones that it may not make now.
 func wishes(t *fsm.Thing, w *fsm.World) []wish {
-	if p := policyOf(w); !observed(t) || p.Off != "" || !manages(w) {
+	if p := policyOf(w); !t.Exists() || p.Off != "" || !manages(w) {
 		return nil // without a CephCluster that EKCO manages, Rook may be in the process of being removed
 	}
 	var all []wish
@@ -138,7 +138,7 @@ func hasBegun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec
 // effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || !observed(t) || hasBegun(rec) {
+	if err != nil || !t.Exists() || hasBegun(rec) {
 		return ""
 	}
 	switch now := of(t).Now(); {

@@ -82,15 +82,12 @@ type Resource struct {
 
 func of(t *fsm.Thing) *Resource { return t.Data.(*Resource) }
 
-// observed reports whether the thing exists.
-func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
-
 // find returns the existing thing with the kind and name of the subject that was observed last, or nil.
 func find(w *fsm.World, subject journal.Subject) *fsm.Thing {
 	var found *fsm.Thing
 	for _, key := range w.Named(Machine, subject.Name) {
 		t := w.Things[key]
-		if t != nil && t.Kind == subject.Kind && observed(t) && (found == nil || t.FactsSeq > found.FactsSeq) {
+		if t != nil && t.Kind == subject.Kind && t.Exists() && (found == nil || t.FactsSeq > found.FactsSeq) {
 			found = t
 		}
 	}
@@ -160,7 +157,7 @@ func hostname(t *fsm.Thing) string {
 func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
 	known := map[string]journal.RookFacts{}
 	for _, t := range s.Things {
-		if t.Machine() == Machine && t.Kind == subject.Kind && t.Name == subject.Name && observed(t) {
+		if t.Machine() == Machine && t.Kind == subject.Kind && t.Name == subject.Name && t.Exists() {
 			known[t.Name] = of(t).Facts.Of(t.UID)
 		}
 	}
@@ -172,7 +169,7 @@ func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
 func Unconfigured(s *fsm.State, configured []journal.Subject) (former []journal.Subject) {
 	for _, t := range s.Things {
 		pools := journal.Subject{Kind: t.Kind, Name: t.Name}
-		if t.Machine() == Machine && observed(t) && journal.HasRookPools(pools) && !slices.Contains(configured, pools) && !slices.Contains(former, pools) {
+		if t.Machine() == Machine && t.Exists() && journal.HasRookPools(pools) && !slices.Contains(configured, pools) && !slices.Contains(former, pools) {
 			former = append(former, pools)
 		}
 	}

@@ -68,11 +68,11 @@ func (m machine) Table() fsm.Table {
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Tells: m.Tells("it differs from what the settings and the number of nodes require")},
-			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: m.Tells("it needs no change")},
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Tells: fsm.Tells("it differs from what the settings and the number of nodes require")},
+			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: fsm.Tells("it is being changed")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: fsm.Tells("it needs no change")},
 			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: m.Tells("it is back")},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: fsm.Tells("it is back")},
 		},
 	}
 }
@@ -126,7 +126,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 // Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
-	if err == nil && observed(t) && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
+	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
 		return "nothing is left to change"
 	}
 	return ""

@@ -76,9 +76,6 @@ func now(t *fsm.Thing) journal.RookPodsFacts {
 	return data.Now()
 }
 
-// observed reports whether the thing exists.
-func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
-
 // kindOf returns the kind of action that changes a thing.
 func kindOf(subject journal.Subject) journal.ActionKind {
 	switch subject.Kind {
@@ -97,7 +94,7 @@ func isOpen(t *fsm.Thing, w *fsm.World) bool { return len(w.Open(t)) > 0 }
 func Known(s *fsm.State, kinds ...string) map[journal.Subject]journal.RookPodsFacts {
 	known := map[journal.Subject]journal.RookPodsFacts{}
 	for _, t := range s.Things {
-		if t.Machine() == Machine && observed(t) && slices.Contains(kinds, t.Kind) {
+		if t.Machine() == Machine && t.Exists() && slices.Contains(kinds, t.Kind) {
 			known[journal.Subject{Kind: t.Kind, Name: t.Name}] = of(t).Facts.Of(t.UID)
 		}
 	}

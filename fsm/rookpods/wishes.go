@@ -28,7 +28,7 @@ type wish struct {
 // change.
 func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p, kind := policy(w.PolicyOf(Machine)), kindOf(t.Subject)
-	if !observed(t) || p.off(kind) != "" {
+	if !t.Exists() || p.off(kind) != "" {
 		return wish{}, false
 	}
 	switch kind {
@@ -93,7 +93,7 @@ func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 func isFirst(t *fsm.Thing, daemon string, w *fsm.World) bool {
 	for _, others := range w.ByName(Machine) {
 		for _, other := range others {
-			if other == t || other.Kind != t.Kind || !observed(other) || of(other).Facts.Daemon != daemon {
+			if other == t || other.Kind != t.Kind || !other.Exists() || of(other).Facts.Daemon != daemon {
 				continue
 			}
 			if isOpen(other, w) || !isOpen(t, w) && now(other).Priority == "" && cmp.Compare(other.Name, t.Name) < 0 {

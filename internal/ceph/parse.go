@@ -45,12 +45,7 @@ func parseHealth(answer []byte) (Health, error) {
 			} `json:"checks"`
 		} `json:"health"`
 		QuorumNames []string `json:"quorum_names"`
-		MonMap      struct {
-			NumMons int `json:"num_mons"`
-			// Nautilus has this list instead of num_mons.
-			Mons []json.RawMessage `json:"mons"`
-		} `json:"monmap"`
-		MgrMap struct {
+		MgrMap      struct {
 			Available bool `json:"available"`
 		} `json:"mgrmap"`
 		PGMap struct {
@@ -68,8 +63,7 @@ func parseHealth(answer []byte) (Health, error) {
 	}
 	health := Health{
 		Status: parsed.Health.Status, MgrActive: parsed.MgrMap.Available,
-		Monitors: max(parsed.MonMap.NumMons, len(parsed.MonMap.Mons)), Quorum: parsed.QuorumNames,
-		PGs: make(map[string]int, len(parsed.PGMap.PGsByState)),
+		Quorum: parsed.QuorumNames, PGs: make(map[string]int, len(parsed.PGMap.PGsByState)),
 	}
 	for code, check := range parsed.Health.Checks {
 		health.Checks = append(health.Checks, Check{

@@ -36,9 +36,8 @@ type Health struct {
 	// MgrActive reports whether the monitors see an active mgr. They notice a crashed mgr only after 30 s
 	// (Ceph's mon_mgr_beacon_grace).
 	MgrActive bool
-	// Monitors is the number of monitors. Quorum has the names of the monitors in the quorum.
-	Monitors int
-	Quorum   []string
+	// Quorum has the names of the monitors in the quorum.
+	Quorum []string
 	// PGs counts placement groups by state, such as "active+clean". The mgr counts them, so the numbers are old for
 	// some seconds after the loss of an OSD, and while there is no mgr.
 	PGs map[string]int

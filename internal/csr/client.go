@@ -12,21 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 const resource = "certificatesigningrequests"
-
-// Options of a [Client]. The zero value is ready for use.
-type Options struct {
-	// UserAgent is how EKCO appears in the API server's audit log.
-	UserAgent string
-	// CallTimeout bounds one request, queueing included; default 10 s.
-	CallTimeout time.Duration
-}
 
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
@@ -42,7 +33,7 @@ var _ API = (*Client)(nil)
 
 // NewClient returns a client for the API server of config, which it does not change: a config of kube.Connect. It
 // sends no request.
-func NewClient(config *rest.Config, options Options) (*Client, error) {
+func NewClient(config *rest.Config, options kube.Options) (*Client, error) {
 	if options.CallTimeout == 0 {
 		options.CallTimeout = kube.DefaultCallTimeout
 	}
@@ -50,15 +41,7 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if err := errors.Join(corev1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register the types of certificates: %w", err)
 	}
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS, config.Burst = kube.DefaultQPS, kube.DefaultBurst
-	config.Timeout = 0 // it would end watches; each call has its own
-	if options.UserAgent != "" {
-		config.UserAgent = options.UserAgent
-	}
+	config = options.ClientConfig(config, scheme)
 	c := &Client{params: runtime.NewParameterCodec(scheme), callTimeout: options.CallTimeout}
 	var err, approvalsErr, coreErr error
 	c.certificates, err = clientFor(config, "/apis", certificatesv1.SchemeGroupVersion)

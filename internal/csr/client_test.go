@@ -62,7 +62,7 @@ func newServer(t *testing.T) (*server, *csr.Client) {
 	s := &server{calls: map[string]int{}, answers: answers()}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
-	client, err := csr.NewClient(&rest.Config{Host: web.URL}, csr.Options{})
+	client, err := csr.NewClient(&rest.Config{Host: web.URL}, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 func inBubble(t *testing.T, test func(t *testing.T, s *server, client *csr.Client, looks func() int)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{calls: map[string]int{}, answers: answers()}
-		client, err := csr.NewClient(&rest.Config{Host: "http://simulated", Transport: direct{s}}, csr.Options{})
+		client, err := csr.NewClient(&rest.Config{Host: "http://simulated", Transport: direct{s}}, kube.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,24 +47,14 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return &list, nil
 }
 
-// WatchWithContext opens a watch, which ends with ctx or by the server's limit. It gives up if the API server has
-// not begun to answer within the call timeout.
+// WatchWithContext opens a watch; see [kube.OpenWatch].
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(s.client.callTimeout, cancel)
 	options.FieldSelector, options.Watch = ofSigner, true
-	opened, err := s.client.certificates.Get().Resource(resource).VersionedParams(&options, s.client.params).Watch(ctx)
-	if !late.Stop() {
-		if err == nil {
-			opened.Stop()
-		}
-		err = context.DeadlineExceeded
-	}
+	opened, err := kube.OpenWatch(ctx, s.client.callTimeout, s.client.certificates.Get().Resource(resource).VersionedParams(&options, s.client.params).Watch)
 	if err != nil {
-		cancel()
 		return nil, fmt.Errorf("watch %s: %w", resource, withSentinel(err, "watch", resource))
 	}
-	return newSlimming(opened, cancel), nil
+	return newSlimming(opened), nil
 }
 
 // slimming is a watch that reduces its requests, so that whole ones are not kept in memory.
@@ -76,12 +65,11 @@ type slimming struct {
 	stop func()
 }
 
-func newSlimming(from watch.Interface, end context.CancelFunc) *slimming {
+func newSlimming(from watch.Interface) *slimming {
 	w := &slimming{from: from, to: make(chan watch.Event), done: make(chan struct{})}
 	w.stop = sync.OnceFunc(func() {
 		close(w.done)
 		from.Stop()
-		end()
 	})
 	go w.pass()
 	return w

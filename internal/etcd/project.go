@@ -1,6 +1,10 @@
 package etcd
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/replicatedhq/ekco/journal/words"
+)
 
 // Projection is the cluster after the removal of a member.
 type Projection struct {
@@ -77,7 +81,7 @@ func (p *Projection) count(m Member, healthy bool) {
 func quorum(voters int) int { return voters/2 + 1 }
 
 func (p *Projection) judge(now Projection, target *Member) {
-	remain := fmt.Sprintf("%s would remain, of which %d answer and %d are needed", plural(p.Voters, "voter"), p.HealthyVoters, p.Quorum)
+	remain := fmt.Sprintf("%s would remain, of which %d answer and %d are needed", words.Count(p.Voters, "voter"), p.HealthyVoters, p.Quorum)
 	switch {
 	case target == nil:
 		p.Keeps = true
@@ -86,7 +90,7 @@ func (p *Projection) judge(now Projection, target *Member) {
 		p.Reason = fmt.Sprintf("Member %s is the last voter of etcd; without it there is no cluster.", target.label())
 	case now.HealthyVoters < now.Quorum:
 		p.Reason = fmt.Sprintf("etcd has no quorum now: %d of %s answer and %d are needed, so it cannot agree to remove member %s. Bring a member back first.",
-			now.HealthyVoters, plural(now.Voters, "voter"), now.Quorum, target.label())
+			now.HealthyVoters, words.Count(now.Voters, "voter"), now.Quorum, target.label())
 	case target.Learner:
 		p.Keeps = true
 		p.Reason = fmt.Sprintf("Member %s is a learner, which does not vote; quorum stays as it is.", target.label())
@@ -111,11 +115,4 @@ func (m Member) label() string {
 		return m.ID.String()
 	}
 	return fmt.Sprintf("%s (id %s)", m.Name, m.ID)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

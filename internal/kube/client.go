@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 )
@@ -43,6 +44,7 @@ type Options struct {
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
 	core        rest.Interface
+	objects     *objects
 	params      runtime.ParameterCodec
 	namespace   string
 	callTimeout time.Duration
@@ -62,27 +64,42 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register the types of core/v1: %w", err)
 	}
-	config = rest.CopyConfig(config)
-	config.APIPath = "/api"
-	config.GroupVersion = &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS, config.Burst = options.QPS, options.Burst
-	config.Timeout = 0 // it would end watches; each call has its own timeout
-	if options.UserAgent != "" {
-		config.UserAgent = options.UserAgent
-	}
+	config = options.ClientConfig(config, scheme)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	serverClock := &serverClock{}
 	config.Wrap(serverClock.wrap)
 	core, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the Kubernetes API at %s: %w", config.Host, err)
 	}
+	objects, err := newObjects(config, options)
+	if err != nil {
+		return nil, err
+	}
 	return &Client{
-		core: core, params: runtime.NewParameterCodec(scheme),
+		core: core, objects: objects, params: runtime.NewParameterCodec(scheme),
 		namespace: options.Namespace, callTimeout: options.CallTimeout, nodeLabels: options.NodeLabels, serverClock: serverClock,
 	}, nil
+}
+
+// ClientConfig returns a copy of config for a client with these options. The client knows the types of the scheme and
+// prefers protobuf. Without a scheme it knows only the types of the API server's errors and uses JSON.
+func (o Options) ClientConfig(config *rest.Config, scheme *runtime.Scheme) *rest.Config {
+	o, config = o.withDefaults(), rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	if scheme == nil {
+		scheme = runtime.NewScheme()
+		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.QPS, config.Burst = o.QPS, o.Burst
+	config.Timeout = 0 // it would end watches, and programs in pods; each call has its own timeout
+	if o.UserAgent != "" {
+		config.UserAgent = o.UserAgent
+	}
+	return config
 }
 
 func (o Options) withDefaults() Options {

@@ -184,9 +184,9 @@ func TestARefusedDeleteSaysWhy(t *testing.T) {
 		deleted, read any
 		want          error
 	}{
-		"another object": {conflict, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u2"}}, ErrOtherUID},
+		"another object": {conflict, `{"metadata":{"uid":"u2"}}`, ErrOtherUID},
 		"gone meanwhile": {conflict, apierrors.NewNotFound(pods, "p"), ErrNotFound},
-		"the same":       {conflict, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}, ErrConflict},
+		"the same":       {conflict, `{"metadata":{"uid":"u1"}}`, ErrConflict},
 		"gone before":    {apierrors.NewNotFound(pods, "p"), nil, ErrNotFound},
 		"forbidden":      {apierrors.NewForbidden(pods, "p", nil), nil, ErrForbidden},
 	} {

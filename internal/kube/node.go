@@ -94,6 +94,11 @@ func roleOf(node *corev1.Node) journal.NodeRole {
 	return journal.RoleWorker
 }
 
+// CanRunPods reports whether a pod can run on a node with these facts, or could if the node were not cordoned.
+func CanRunPods(facts journal.NodeFacts) bool {
+	return !slices.ContainsFunc(facts.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable })
+}
+
 func excluded(node *corev1.Node) bool {
 	value, ok := node.Labels[LabelExclude]
 	return ok && value != "false"

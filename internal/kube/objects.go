@@ -10,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -99,18 +97,11 @@ type objects struct {
 // NewObjects returns a client for objects of the API server of config. It does not change config and sends no
 // request.
 func NewObjects(config *rest.Config, options Options) (Objects, error) {
-	options = options.withDefaults()
-	// The scheme needs only the types of the API server's errors.
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.QPS, config.Burst = options.QPS, options.Burst
-	config.Timeout = 0 // each call has its own timeout
-	if options.UserAgent != "" {
-		config.UserAgent = options.UserAgent
-	}
+	return newObjects(config, options.withDefaults())
+}
+
+func newObjects(config *rest.Config, options Options) (*objects, error) {
+	config = options.ClientConfig(config, nil)
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for objects at %s: %w", config.Host, err)
@@ -184,8 +175,9 @@ func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.D
 	if uid == "" {
 		return fmt.Errorf("delete %s: its UID is unknown; EKCO deletes nothing by name alone", ref)
 	}
-	expected := types.UID(uid)
-	options.TypeMeta, options.Preconditions = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, &metav1.Preconditions{UID: &expected}
+	expected, background := types.UID(uid), metav1.DeletePropagationBackground
+	options.TypeMeta = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}
+	options.Preconditions, options.PropagationPolicy = &metav1.Preconditions{UID: &expected}, &background
 	body, err := json.Marshal(options)
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", ref, err)

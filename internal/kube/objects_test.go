@@ -176,7 +176,7 @@ func TestAnObjectIsDeletedByItsUIDAndNeverByNameAlone(t *testing.T) {
 	if err := client.DeleteObject(t.Context(), claim, ""); err == nil {
 		t.Error("without a UID it is deleted")
 	}
-	want := `DELETE /api/v1/namespaces/minio/persistentvolumeclaims/data-0 application/json {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u1"}}`
+	want := `DELETE /api/v1/namespaces/minio/persistentvolumeclaims/data-0 application/json {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u1"},"propagationPolicy":"Background"}`
 	if got := sent(); len(got) != 1 || got[0] != want {
 		t.Errorf("sent %q, want %q", got, want)
 	}
@@ -229,7 +229,7 @@ func TestObjectsAreListedByALabelAndEndedWithATime(t *testing.T) {
 	}
 	want := []string{
 		"GET /api/v1/namespaces/minio/pods?labelSelector=app%3Dminio  ", "GET /apis/apps/v1/namespaces/minio/deployments  ", "GET /api/v1/nodes/n1  ",
-		`DELETE /api/v1/namespaces/minio/pods/a application/json {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":5,"preconditions":{"uid":"u1"}}`,
+		`DELETE /api/v1/namespaces/minio/pods/a application/json {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":5,"preconditions":{"uid":"u1"},"propagationPolicy":"Background"}`,
 	}
 	if got := sent(); !slices.Equal(got, want) {
 		t.Errorf("sent %q, want %q", got, want)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -11,6 +12,15 @@ import (
 func Get[T any](ctx context.Context, objects Objects, ref Ref) (T, error) {
 	raw, err := objects.ReadObject(ctx, ref)
 	return Decode[T](ref, raw, err)
+}
+
+// Find is [Get] for an object that may not exist.
+func Find[T any](ctx context.Context, objects Objects, ref Ref) (read T, found bool, err error) {
+	read, err = Get[T](ctx, objects, ref)
+	if errors.Is(Sentinel(err), ErrNotFound) {
+		return read, false, nil
+	}
+	return read, err == nil, err
 }
 
 // List is [Get] for the objects that [Objects.ListObjects] returns.

@@ -157,15 +157,21 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// WatchWithContext opens a watch. It fails if the API server has not begun to answer within the call timeout.
-// An open watch ends only with ctx, or when the server ends it.
+// WatchWithContext opens a watch; see [OpenWatch].
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(s.client.callTimeout, cancel)
 	options.FieldSelector, options.LabelSelector = s.fields, s.labels
 	options.Watch = true
-	opened, err := s.client.core.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).
-		VersionedParams(&options, s.client.params).Watch(ctx)
+	request := s.client.core.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).VersionedParams(&options, s.client.params)
+	opened, err := OpenWatch(ctx, s.client.callTimeout, request.Watch)
+	return opened, call{verb: "watch", resource: s.resource}.fail(err)
+}
+
+// OpenWatch calls open to open a watch. It fails if the API server has not begun to answer within the timeout. An open
+// watch ends only with ctx, or when the server ends it.
+func OpenWatch(ctx context.Context, timeout time.Duration, open func(context.Context) (watch.Interface, error)) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(timeout, cancel)
+	opened, err := open(ctx)
 	if !late.Stop() {
 		if err == nil {
 			opened.Stop()
@@ -174,7 +180,7 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	}
 	if err != nil {
 		cancel()
-		return nil, call{verb: "watch", resource: s.resource}.fail(err)
+		return nil, err
 	}
 	return &endingWatch{Interface: opened, end: cancel}, nil
 }

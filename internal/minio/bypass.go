@@ -3,6 +3,8 @@ package minio
 import (
 	"context"
 	"slices"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 // BypassOfHost is the name that [API].Bypasses returns if clients can reach the pod at a port of its node.
@@ -14,18 +16,13 @@ func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ref := ServiceRef(c.namespace)
-	list, err := c.objects.ListObjects(ctx, ref, "", "")
+	services, err := kube.List[service](ctx, c.objects, ServiceRef(c.namespace), "", "")
 	if err != nil {
 		return nil, err
 	}
-	for _, raw := range list {
-		other, err := decode[service](ref, raw, nil)
-		if err != nil {
-			return nil, err
-		}
-		if other.Metadata.Name != singleName && slices.ContainsFunc(single.Own(), other.matches) {
-			names = append(names, other.Metadata.Name)
+	for _, other := range services {
+		if other.Name != singleName && slices.ContainsFunc(single.Own(), other.matches) {
+			names = append(names, other.Name)
 		}
 	}
 	slices.Sort(names)

@@ -3,9 +3,11 @@ package minio
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -106,32 +108,6 @@ func NewClient(objects kube.Objects, servers Servers, namespace string) *Client 
 	return &Client{objects, servers, namespace}
 }
 
-// decode reads an object from an answer of the API server.
-func decode[V any](ref kube.Ref, raw json.RawMessage, err error) (read V, _ error) {
-	if err == nil {
-		err = json.Unmarshal(raw, &read)
-	}
-	if err != nil {
-		return read, fmt.Errorf("read %s: %w", ref, err)
-	}
-	return read, nil
-}
-
-// get reads an object from the API server.
-func get[V any](ctx context.Context, c *Client, ref kube.Ref) (V, error) {
-	raw, err := c.objects.ReadObject(ctx, ref)
-	return decode[V](ref, raw, err)
-}
-
-// getIfExists reads an object that may not exist.
-func getIfExists[V any](ctx context.Context, c *Client, ref kube.Ref) (read V, exists bool, err error) {
-	read, err = get[V](ctx, c, ref)
-	if errors.Is(err, kube.ErrNotFound) {
-		return read, false, nil
-	}
-	return read, err == nil, err
-}
-
 // Read implements [API].
 func (c *Client) Read(ctx context.Context) (journal.MinioFacts, error) {
 	seen, err := c.snapshot(ctx)
@@ -141,12 +117,12 @@ func (c *Client) Read(ctx context.Context) (journal.MinioFacts, error) {
 // snapshot is the facts, with the StatefulSet's status and the pods, which change too often to be facts.
 type snapshot struct {
 	facts  journal.MinioFacts
-	status status
+	status appsv1.StatefulSetStatus
 	pods   []pod
 }
 
 func (c *Client) snapshot(ctx context.Context) (snapshot, error) {
-	set, err := get[statefulSet](ctx, c, StatefulSetRef(c.namespace))
+	set, err := kube.Get[statefulSet](ctx, c.objects, StatefulSetRef(c.namespace))
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -172,8 +148,8 @@ func (c *Client) snapshot(ctx context.Context) (snapshot, error) {
 
 // Deployment implements [API].
 func (c *Client) Deployment(ctx context.Context) (string, error) {
-	read, _, err := getIfExists[object](ctx, c, DeploymentRef(c.namespace))
-	return read.Metadata.UID, err
+	read, _, err := kube.Find[metav1.PartialObjectMetadata](ctx, c.objects, DeploymentRef(c.namespace))
+	return string(read.UID), err
 }
 
 // Scale implements [API].
@@ -186,23 +162,28 @@ func (c *Client) Scale(ctx context.Context, uid string, replicas int) (journal.M
 
 func (c *Client) scale(ctx context.Context, uid string, replicas int) error {
 	ref := scaleRef(c.namespace)
-	now, err := get[statefulSet](ctx, c, StatefulSetRef(c.namespace))
+	now, err := kube.Get[statefulSet](ctx, c.objects, StatefulSetRef(c.namespace))
 	switch {
 	case err != nil:
 		return err
-	case now.Metadata.UID != uid:
-		return fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.Metadata.UID, uid)
+	case string(now.UID) != uid:
+		return fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.UID, uid)
 	case now.replicas() == replicas:
 		return nil
 	}
-	body, err := json.Marshal(newScale(now, c.namespace, replicas))
+	// The update fails if the StatefulSet has changed since it was read.
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "autoscaling/v1", "kind": "Scale",
+		"metadata": metav1.ObjectMeta{Name: App, Namespace: c.namespace, UID: now.UID, ResourceVersion: now.ResourceVersion},
+		"spec":     map[string]int{"replicas": replicas},
+	})
 	if err != nil {
 		return fmt.Errorf("scale %s: %w", ref, err)
 	}
 	raw, err := c.objects.ReplaceObject(ctx, ref, body)
-	written, err := decode[scale](ref, raw, err)
-	if err == nil && written.Spec.Replicas != replicas {
-		err = fmt.Errorf("scale %s: the API server stored %d replicas instead of %d; look for a webhook that changes statefulsets", ref, written.Spec.Replicas, replicas)
+	written, err := kube.Decode[statefulSet](ref, raw, err) // a Scale has the replicas in the same place
+	if err == nil && written.replicas() != replicas {
+		err = fmt.Errorf("scale %s: the API server stored %d replicas instead of %d; look for a webhook that changes statefulsets", ref, written.replicas(), replicas)
 	}
 	return err
 }

@@ -119,9 +119,9 @@ func (c *Client) checkHealth(ctx context.Context, pods []pod) error {
 		answer, err := c.servers.Health(ctx, pod.Status.PodIP, Now)
 		switch {
 		case err != nil:
-			said = append(said, fmt.Sprintf("%s: %v", pod.Metadata.Name, err))
+			said = append(said, fmt.Sprintf("%s: %v", pod.Name, err))
 		case !answer.Yes:
-			said = append(said, fmt.Sprintf("%s: %s", pod.Metadata.Name, answer))
+			said = append(said, fmt.Sprintf("%s: %s", pod.Name, answer))
 		default:
 			return nil
 		}

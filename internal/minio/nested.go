@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
@@ -22,32 +24,15 @@ type Nested struct{ Bucket, Key, Above string }
 //go:embed nested.sh
 var searchScript string
 
-// drives is the part of a pod with the mounts of its drives.
-type drives struct {
-	Spec struct {
-		Volumes []struct {
-			Name  string    `json:"name"`
-			Claim *struct{} `json:"persistentVolumeClaim"`
-		} `json:"volumes"`
-		Containers []struct {
-			Name   string `json:"name"`
-			Mounts []struct {
-				Name string `json:"name"`
-				Path string `json:"mountPath"`
-			} `json:"volumeMounts"`
-		} `json:"containers"`
-	} `json:"spec"`
-}
-
-// find returns the container that mounts the drives, and the paths of the mounts.
-func (d drives) find() (container string, paths []string) {
-	for _, volume := range d.Spec.Volumes {
-		for _, one := range d.Spec.Containers {
-			for _, mount := range one.Mounts {
-				if volume.Claim == nil || mount.Name != volume.Name || container != "" && container != one.Name {
+// drivesOf returns the container that mounts the drives, and the paths of the mounts.
+func drivesOf(pod corev1.PodSpec) (container string, paths []string) {
+	for _, volume := range pod.Volumes {
+		for _, one := range pod.Containers {
+			for _, mount := range one.VolumeMounts {
+				if volume.PersistentVolumeClaim == nil || mount.Name != volume.Name || container != "" && container != one.Name {
 					continue // a sidecar may mount the drive elsewhere
 				}
-				container, paths = one.Name, append(paths, mount.Path)
+				container, paths = one.Name, append(paths, mount.MountPath)
 			}
 		}
 	}
@@ -56,11 +41,11 @@ func (d drives) find() (container string, paths []string) {
 
 // Nested implements [API].
 func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
-	read, err := get[drives](ctx, c, namedPodRef(c.namespace, pod))
+	read, err := kube.Get[corev1.Pod](ctx, c.objects, namedPodRef(c.namespace, pod))
 	if err != nil {
 		return nil, err
 	}
-	container, paths := read.find()
+	container, paths := drivesOf(read.Spec)
 	if container == "" {
 		return nil, fmt.Errorf("search the drive of pod %s for objects below others: the pod mounts no claim", pod)
 	}

@@ -1,7 +1,6 @@
 package minio
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,46 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// pod is the part of a Pod that EKCO reads.
-type pod struct {
-	object
-	Spec struct {
-		NodeName    string              `json:"nodeName"`
-		HostNetwork bool                `json:"hostNetwork"`
-		Tolerations []corev1.Toleration `json:"tolerations"`
-		Containers  []struct {
-			Ports []struct {
-				HostPort int `json:"hostPort"`
-			} `json:"ports"`
-		} `json:"containers"`
-	} `json:"spec"`
-	Status struct {
-		Phase             string            `json:"phase"`
-		PodIP             string            `json:"podIP"`
-		Conditions        []condition       `json:"conditions"`
-		ContainerStatuses []containerStatus `json:"containerStatuses"`
-	} `json:"status"`
-}
-
-type condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
-
-type containerStatus struct {
-	Name         string `json:"name"`
-	RestartCount int    `json:"restartCount"`
-	State        struct {
-		Waiting *struct {
-			Reason string `json:"reason"`
-		} `json:"waiting"`
-	} `json:"state"`
-}
+type pod struct{ corev1.Pod }
 
 // onHost reports whether clients can reach the pod at an address of its node.
 func (p pod) onHost() bool {
@@ -67,12 +31,12 @@ func (p pod) onHost() bool {
 func (c *Client) pods(ctx context.Context, replicas int) ([]pod, error) {
 	var pods []pod
 	for i := range replicas {
-		read, exists, err := getIfExists[pod](ctx, c, PodRef(c.namespace, i))
+		read, exists, err := kube.Find[pod](ctx, c.objects, PodRef(c.namespace, i))
 		if err != nil {
 			return nil, err
 		}
 		if exists {
-			read.Metadata.Name = PodRef(c.namespace, i).Name
+			read.Name = PodRef(c.namespace, i).Name
 			pods = append(pods, read)
 		}
 	}
@@ -80,71 +44,28 @@ func (c *Client) pods(ctx context.Context, replicas int) ([]pod, error) {
 }
 
 func (p pod) facts() journal.MinioPod {
-	return journal.MinioPod{Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName, State: p.state()}
+	return journal.MinioPod{Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, State: p.state()}
 }
 
 func (p pod) state() journal.MinioPodState {
 	switch {
-	case p.Metadata.DeletionTimestamp != "":
+	case p.DeletionTimestamp != nil:
 		return journal.MinioPodEnds
-	case p.Status.Phase == "Running":
+	case p.Status.Phase == corev1.PodRunning:
 		return journal.MinioPodRuns
-	case p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded":
+	case p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded:
 		return journal.MinioPodEnded
-	case lacksVolume(p.unscheduled().Message):
+	case slices.ContainsFunc(p.Status.Conditions, lacksVolume):
 		return journal.MinioPodLacksVolume
 	}
 	return journal.MinioPodWaits
 }
 
-// unscheduled returns the condition with the reason why the pod has no node, or an empty condition.
-func (p pod) unscheduled() condition {
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == "PodScheduled" && condition.Status == "False" {
-			return condition
-		}
-	}
-	return condition{}
-}
-
 // lacksVolume reports whether the scheduler's message means that no node has the volume of the pod. Kubernetes 1.32
 // changed the text. A claim without a volume is a different case, which the scheduler calls unbound.
-func lacksVolume(message string) bool {
-	return strings.Contains(message, "volume node affinity conflict") || strings.Contains(message, "match PersistentVolume's node affinity")
-}
-
-// unready returns the reason why a pod is not ready, or "". The text has no counts and times, because they change
-// often.
-func (p pod) unready() string {
-	phase := cmp.Or(p.Status.Phase, "Unknown")
-	if p.Metadata.DeletionTimestamp != "" {
-		phase = "Terminating"
-	}
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == "Ready" && condition.Status == "True" && phase == "Running" {
-			return ""
-		}
-	}
-	var why []string
-	if unscheduled := p.unscheduled(); unscheduled.Message != "" {
-		why = append(why, fmt.Sprintf("%s: %s", unscheduled.Reason, unscheduled.Message))
-	}
-	for _, container := range p.Status.ContainerStatuses {
-		if container.State.Waiting != nil {
-			why = append(why, fmt.Sprintf("container %s: %s", container.Name, container.State.Waiting.Reason))
-		}
-	}
-	text := phase
-	switch {
-	case len(why) > 0:
-		text += ": " + strings.Join(why, ", ")
-	case phase == "Running":
-		text += ", not ready"
-	}
-	if p.Spec.NodeName != "" {
-		text += " on node " + p.Spec.NodeName
-	}
-	return text
+func lacksVolume(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+		(strings.Contains(c.Message, "volume node affinity conflict") || strings.Contains(c.Message, "match PersistentVolume's node affinity"))
 }
 
 // Unready implements [API].
@@ -162,9 +83,9 @@ func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error
 	}
 	there := map[string]bool{}
 	for _, pod := range seen.pods {
-		there[pod.Metadata.Name] = true
-		if why := pod.unready(); why != "" {
-			lacks += fmt.Sprintf("; %s: %s", pod.Metadata.Name, why)
+		there[pod.Name] = true
+		if why := kube.PodProblem(&pod.Pod); why != "" {
+			lacks += fmt.Sprintf("; %s: %s", pod.Name, why)
 		}
 	}
 	for i := range seen.facts.Replicas {
@@ -181,11 +102,11 @@ func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.Minio
 	if err != nil {
 		return journal.MinioFacts{}, "", err
 	}
-	at := slices.IndexFunc(seen.pods, func(p pod) bool { return p.Metadata.Name == name })
+	at := slices.IndexFunc(seen.pods, func(p pod) bool { return p.Name == name })
 	if at < 0 {
 		return seen.facts, name + ": does not exist", nil
 	}
-	if why := seen.pods[at].unready(); why != "" {
+	if why := kube.PodProblem(&seen.pods[at].Pod); why != "" {
 		return seen.facts, fmt.Sprintf("%s: %s", name, why), nil
 	}
 	var lacks string

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -34,7 +37,7 @@ func (c *Client) Running(ctx context.Context) ([]Running, error) {
 	var running []Running
 	for _, pod := range seen.pods {
 		if pod.runs() {
-			running = append(running, Running{Name: pod.Metadata.Name, Address: pod.Status.PodIP, Life: pod.life()})
+			running = append(running, Running{Name: pod.Name, Address: pod.Status.PodIP, Life: pod.life()})
 		}
 	}
 	return running, nil
@@ -44,9 +47,9 @@ func (c *Client) Running(ctx context.Context) ([]Running, error) {
 func (p pod) life() string {
 	starts := 0
 	for _, container := range p.Status.ContainerStatuses {
-		starts += container.RestartCount
+		starts += int(container.RestartCount)
 	}
-	return fmt.Sprint(p.Metadata.UID, "/", starts)
+	return fmt.Sprint(p.UID, "/", starts)
 }
 
 // Ask implements [API].
@@ -94,9 +97,9 @@ func (c *Client) ask(ctx context.Context, pods []pod, question Question) []Said 
 	for _, pod := range pods {
 		switch {
 		case pod.runs():
-			said, addresses = append(said, Said{Pod: pod.Metadata.Name}), append(addresses, pod.Status.PodIP)
+			said, addresses = append(said, Said{Pod: pod.Name}), append(addresses, pod.Status.PodIP)
 		case pod.starts():
-			said, addresses = append(said, Said{Pod: pod.Metadata.Name, Err: errNoAddress}), append(addresses, "")
+			said, addresses = append(said, Said{Pod: pod.Name, Err: errNoAddress}), append(addresses, "")
 		}
 	}
 	var all parallel.Group
@@ -112,8 +115,12 @@ func (c *Client) ask(ctx context.Context, pods []pod, question Question) []Said 
 
 // Claim implements [API].
 func (c *Client) Claim(ctx context.Context, pod string) (Claim, bool, error) {
-	read, exists, err := getIfExists[object](ctx, c, ClaimRef(c.namespace, pod))
-	return Claim{UID: read.Metadata.UID, Ends: read.Metadata.DeletionTimestamp != ""}, exists, err
+	return c.claim(ctx, ClaimRef(c.namespace, pod))
+}
+
+func (c *Client) claim(ctx context.Context, ref kube.Ref) (Claim, bool, error) {
+	read, exists, err := kube.Find[metav1.PartialObjectMetadata](ctx, c.objects, ref)
+	return Claim{UID: string(read.UID), Ends: read.DeletionTimestamp != nil}, exists, err
 }
 
 // DeleteClaim implements [API].

@@ -8,22 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// service is the part of a Service that EKCO reads.
-type service struct {
-	Metadata struct {
-		metadata
-		ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
-	} `json:"metadata"`
-	Spec struct {
-		Selector map[string]string `json:"selector"`
-	} `json:"spec"`
-}
+type service struct{ corev1.Service }
 
 // selectors has the selector of the Service for each state. A selector that matches no pod disables the Service. EKCO
 // and kURL's installer disable it with different selectors. Every version of EKCO must know EKCO's.
@@ -57,29 +49,29 @@ func (c *Client) Leads(ctx context.Context) (to journal.MinioService, version st
 
 // Selector implements [API].
 func (c *Client) Selector(ctx context.Context) (to journal.MinioService, version, set string, err error) {
-	read, exists, err := getIfExists[service](ctx, c, ServiceRef(c.namespace))
+	read, exists, err := kube.Find[service](ctx, c.objects, ServiceRef(c.namespace))
 	if err != nil || !exists {
 		return "", "", "", err
 	}
-	return read.selectedMinIO(), read.Metadata.ResourceVersion, read.lastSelectorChange(), nil
+	return read.selectedMinIO(), read.ResourceVersion, read.lastSelectorChange(), nil
 }
 
 // Ours implements [API].
 func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
-	read, err := get[service](ctx, c, ServiceRef(c.namespace))
+	read, err := kube.Get[service](ctx, c.objects, ServiceRef(c.namespace))
 	if err != nil {
 		return false, err
 	}
-	return read.Metadata.ResourceVersion == version && read.selectedByEKCO(), nil
+	return read.ResourceVersion == version && read.selectedByEKCO(), nil
 }
 
 // lastSelectorChange returns a text with the Service's UID, the client that set the selector last, and the time. It returns "" if the
 // API server does not report managed fields.
 func (s service) lastSelectorChange() string {
 	var set strings.Builder
-	for _, entry := range s.Metadata.ManagedFields {
+	for _, entry := range s.ManagedFields {
 		if selects(entry) && entry.Time != nil {
-			fmt.Fprintf(&set, "%s %s %s %s;", s.Metadata.UID, entry.Manager, entry.Operation, entry.Time)
+			fmt.Fprintf(&set, "%s %s %s %s;", s.UID, entry.Manager, entry.Operation, entry.Time)
 		}
 	}
 	return set.String()
@@ -87,7 +79,7 @@ func (s service) lastSelectorChange() string {
 
 // selectedByEKCO reports whether EKCO was the last client that set the selector.
 func (s service) selectedByEKCO() bool {
-	return slices.ContainsFunc(s.Metadata.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(s.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == kube.FieldManager && selects(entry)
 	})
 }
@@ -123,11 +115,11 @@ func (c *Client) replace(ctx context.Context, version string, from, to journal.M
 		{Op: "test", Path: "/spec/selector", Value: selectors[from]},
 		{Op: "replace", Path: "/spec/selector", Value: selectors[to]},
 	})
-	changed, err := decode[service](ref, raw, err)
+	changed, err := kube.Decode[service](ref, raw, err)
 	if err != nil {
 		return "", fmt.Errorf("point %s to %s: %w", ref, to, err)
 	}
-	return changed.Metadata.ResourceVersion, nil
+	return changed.ResourceVersion, nil
 }
 
 // Point implements [API].

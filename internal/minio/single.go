@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -111,53 +114,28 @@ func (s Single) Crowded() string {
 	return ""
 }
 
-// deployment is the part of a Deployment that EKCO reads.
-type deployment struct {
-	object
-	Spec struct {
-		Replicas *int `json:"replicas"`
-		Template struct {
-			Spec struct {
-				Volumes []struct {
-					Claim struct {
-						Name string `json:"claimName"`
-					} `json:"persistentVolumeClaim"`
-				} `json:"volumes"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-}
-
 // usesClaim reports whether the Deployment's pods use the claim.
-func (d deployment) usesClaim(claim string) bool {
-	for _, volume := range d.Spec.Template.Spec.Volumes {
-		if volume.Claim.Name == claim {
-			return true
-		}
-	}
-	return false
+func usesClaim(d appsv1.Deployment, claim string) bool {
+	return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
 }
 
 // Single implements [API].
 func (c *Client) Single(ctx context.Context) (Single, error) {
-	read, exists, err := getIfExists[deployment](ctx, c, DeploymentRef(c.namespace))
+	read, exists, err := kube.Find[appsv1.Deployment](ctx, c.objects, DeploymentRef(c.namespace))
 	if err != nil {
 		return Single{}, err
 	}
-	single := Single{Deployment: read.Metadata.UID, Mounts: read.usesClaim(SingleClaimRef(c.namespace).Name)}
+	single := Single{Deployment: string(read.UID), Mounts: usesClaim(read, SingleClaimRef(c.namespace).Name)}
 	if exists {
 		single.Replicas = replicasOrDefault(read.Spec.Replicas)
 	}
-	ref := namedPodRef(c.namespace, "")
-	raw, err := c.objects.ListObjects(ctx, ref, Label, singleName)
+	pods, err := kube.List[pod](ctx, c.objects, namedPodRef(c.namespace, ""), Label, singleName)
 	if err != nil {
 		return Single{}, err
 	}
-	for _, one := range raw {
-		read, err := decode[pod](ref, one, nil)
-		if err != nil {
-			return Single{}, err
-		}
+	for _, read := range pods {
 		if read.state() == journal.MinioPodEnded {
 			continue // evicted, for example: no client is connected to it
 		}
@@ -173,8 +151,8 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 
 // SinglePod implements [API].
 func (c *Client) SinglePod(ctx context.Context, name, uid string) (SinglePod, bool, error) {
-	read, exists, err := getIfExists[pod](ctx, c, namedPodRef(c.namespace, name))
-	if err != nil || !exists || read.Metadata.UID != uid {
+	read, exists, err := kube.Find[pod](ctx, c.objects, namedPodRef(c.namespace, name))
+	if err != nil || !exists || string(read.UID) != uid {
 		return SinglePod{}, false, err
 	}
 	return read.toSinglePod(), true, nil
@@ -183,21 +161,29 @@ func (c *Client) SinglePod(ctx context.Context, name, uid string) (SinglePod, bo
 // deploymentOf returns the UID of the Deployment that owns the pod's ReplicaSet. It returns "" if there is no such
 // Deployment or ReplicaSet.
 func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
-	by := p.Metadata.controller()
+	by := controller(&p)
 	if by.Kind != "ReplicaSet" {
 		return "", nil
 	}
-	set, exists, err := getIfExists[object](ctx, c, ReplicaSetRef(c.namespace, by.Name))
-	if err != nil || !exists || set.Metadata.UID != by.UID {
+	set, exists, err := kube.Find[metav1.PartialObjectMetadata](ctx, c.objects, ReplicaSetRef(c.namespace, by.Name))
+	if err != nil || !exists || set.UID != by.UID {
 		return "", err
 	}
-	return set.Metadata.controller().UID, nil
+	return string(controller(&set).UID), nil
+}
+
+// controller returns the controller of the object, or an empty reference.
+func controller(of metav1.Object) metav1.OwnerReference {
+	if by := metav1.GetControllerOfNoCopy(of); by != nil {
+		return *by
+	}
+	return metav1.OwnerReference{}
 }
 
 func (p pod) toSinglePod() SinglePod {
 	return SinglePod{
-		Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName, Controller: p.Metadata.controller().UID,
-		Address: address(p.Status.PodIP), State: p.state(), Unready: p.unready(), OnHost: p.onHost(), labels: p.Metadata.Labels, tolerations: p.Spec.Tolerations,
+		Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, Controller: string(controller(&p).UID),
+		Address: address(p.Status.PodIP), State: p.state(), Unready: kube.PodProblem(&p.Pod), OnHost: p.onHost(), labels: p.Labels, tolerations: p.Spec.Tolerations,
 	}
 }
 
@@ -240,8 +226,7 @@ func (c *Client) DeleteDeployment(ctx context.Context, uid string) error {
 
 // SingleClaim implements [API].
 func (c *Client) SingleClaim(ctx context.Context) (Claim, bool, error) {
-	read, exists, err := getIfExists[object](ctx, c, SingleClaimRef(c.namespace))
-	return Claim{UID: read.Metadata.UID, Ends: read.Metadata.DeletionTimestamp != ""}, exists, err
+	return c.claim(ctx, SingleClaimRef(c.namespace))
 }
 
 // DeleteSingleClaim implements [API].
@@ -271,7 +256,7 @@ func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, erro
 // nodeLacks returns the reason why a replacement of the pod would not start on the pod's node.
 func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	name := of.Node
-	node, err := get[node](ctx, c, NodeRef(name))
+	node, err := kube.Get[corev1.Node](ctx, c.objects, NodeRef(name))
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
 		return NoSuccessor{"gone " + name, fmt.Sprintf("node %s is gone", name)}, nil
@@ -283,11 +268,11 @@ func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	ready := false
 	for _, condition := range node.Status.Conditions {
 		switch condition.Type {
-		case "Ready":
-			ready = condition.Status == "True"
-		case "MemoryPressure", "DiskPressure", "PIDPressure":
-			if condition.Status == "True" {
-				return NoSuccessor{condition.Type + " " + name, fmt.Sprintf("node %s has %s", name, condition.Type)}, nil
+		case corev1.NodeReady:
+			ready = condition.Status == corev1.ConditionTrue
+		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+			if condition.Status == corev1.ConditionTrue {
+				return NoSuccessor{string(condition.Type) + " " + name, fmt.Sprintf("node %s has %s", name, condition.Type)}, nil
 			}
 		}
 	}
@@ -319,35 +304,30 @@ func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string 
 // detect an exceeded quota: the switch fails, and EKCO switches back.
 func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 	ref := kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: c.namespace}
-	list, err := c.objects.ListObjects(ctx, ref, "", "")
+	quotas, err := kube.List[corev1.ResourceQuota](ctx, c.objects, ref, "", "")
 	switch sentinel := kube.Sentinel(err); {
 	case errors.Is(sentinel, kube.ErrForbidden), errors.Is(sentinel, kube.ErrNotFound):
 		return NoSuccessor{}, nil
 	case err != nil:
 		return NoSuccessor{}, err
 	}
-	for _, raw := range list {
-		quota, err := decode[quota](ref, raw, nil)
-		if err != nil {
-			return NoSuccessor{}, err
-		}
-		if over := quota.exceeded(); over != "" {
-			return NoSuccessor{"quota " + quota.Metadata.Name, fmt.Sprintf("quota %s of namespace %s is exceeded: %s", quota.Metadata.Name, c.namespace, over)}, nil
+	for _, quota := range quotas {
+		if over := exceeded(quota.Status); over != "" {
+			return NoSuccessor{"quota " + quota.Name, fmt.Sprintf("quota %s of namespace %s is exceeded: %s", quota.Name, c.namespace, over)}, nil
 		}
 	}
 	return NoSuccessor{}, nil
 }
 
-// node is the part of a Node that EKCO reads.
-type node struct {
-	object
-	Spec struct {
-		Unschedulable bool           `json:"unschedulable"`
-		Taints        []corev1.Taint `json:"taints"`
-	} `json:"spec"`
-	Status struct {
-		Conditions []condition `json:"conditions"`
-	} `json:"status"`
+// exceeded returns a text about the first resource that exceeds the quota, or "".
+func exceeded(quota corev1.ResourceQuotaStatus) string {
+	for _, name := range slices.Sorted(maps.Keys(quota.Hard)) {
+		hard, used := quota.Hard[name], quota.Used[name]
+		if used.Cmp(hard) > 0 {
+			return fmt.Sprintf("%s of %s %s", used.String(), hard.String(), name)
+		}
+	}
+	return ""
 }
 
 // Credentials implements [API].

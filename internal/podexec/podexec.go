@@ -15,9 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // spdy.Upgrader still returns its type
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -51,16 +49,7 @@ type Client struct {
 // New returns a client for the API server of config, which it does not change. It sends nothing. If userAgent
 // is not empty, EKCO has this name in the API server's audit log.
 func New(config *rest.Config, userAgent string) (*Client, error) {
-	// It knows no types but those of errors.
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.Timeout = 0 // it would end a program that runs
-	if userAgent != "" {
-		config.UserAgent = userAgent
-	}
+	config = kube.Options{UserAgent: userAgent}.ClientConfig(config, nil)
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for programs in pods at %s: %w", config.Host, err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 // The label of the Deployments and pods of OSDs.
@@ -15,9 +17,8 @@ const (
 	OSDApp   = "rook-ceph-osd"
 )
 
-// The labels and selectors of Rook's OSDs.
+// The labels of Rook's OSDs.
 const (
-	osdSelector    = OSDLabel + "=" + OSDApp
 	osdIDLabel     = "ceph-osd-id"
 	hostnameOfNode = "kubernetes.io/hostname"
 	osdUUIDEnv     = "ROOK_OSD_UUID"
@@ -39,8 +40,7 @@ func imageOf(d *appsv1.Deployment, container string) string {
 
 // OSDDeployments implements [API].
 func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
-	var list appsv1.DeploymentList
-	err := c.get(ctx, deployments, "", osdSelector, &list)
+	list, err := kube.List[appsv1.Deployment](ctx, c.objects, deploymentRef(""), OSDLabel, OSDApp)
 	switch {
 	case isAbsent(err):
 		return nil, nil
@@ -48,8 +48,8 @@ func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
 		return nil, err
 	}
 	var found []OSDDeployment
-	for i := range list.Items {
-		found = append(found, osdDeployment(&list.Items[i]))
+	for i := range list {
+		found = append(found, osdDeployment(&list[i]))
 	}
 	slices.SortFunc(found, func(a, b OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil

@@ -142,7 +142,7 @@ func TestADeploymentIsDeletedOnlyIfItIsTheOneThatWasMeant(t *testing.T) {
 	}
 	s.failures["DELETE "+onePath] = 403
 	err := client.DeleteDeployment(t.Context(), "rook-ceph-osd-3", "u3")
-	if !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), `needs verb "delete" on deployments in namespace rook-ceph`) {
+	if !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), `needs verb "delete" on deployments;`) {
 		t.Errorf("forbidden: %v", err)
 	}
 }

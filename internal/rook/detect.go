@@ -22,36 +22,40 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	case err != nil:
 		return Installation{}, err
 	}
-	operator, err := c.deployment(ctx, Operator)
-	switch {
-	case isAbsent(err), errors.Is(err, kube.ErrForbidden):
-		return Installation{Present: true, Why: "Rook's version is unknown: " + err.Error()}, nil
-	case err != nil:
+	version, unknown, err := versionIn(ctx, c.objects)
+	if err != nil {
 		return Installation{}, err
 	}
-	image := imageOf(&operator, Operator)
-	version, ok := versionOf(image)
-	if !ok {
-		return Installation{Present: true, Why: noVersion(image)}, nil
-	}
-	return Installation{Present: true, Version: version}, nil
+	return Installation{Present: true, Version: version, Why: unknown}, nil
 }
 
-// noVersion returns the reason why the version of Rook is unknown.
-func noVersion(image string) string {
-	return fmt.Sprintf("Rook's version is unknown: the tag of image %q of Deployment %s/%s is not a version", image, Namespace, Operator)
+// versionIn returns the version of Rook's operator, or the reason why the version is unknown.
+func versionIn(ctx context.Context, objects kube.Objects) (version Version, unknown string, err error) {
+	operator, err := kube.Get[appsv1.Deployment](ctx, objects, OperatorRef())
+	switch sentinel := kube.Sentinel(err); {
+	case errors.Is(sentinel, kube.ErrNotFound), errors.Is(sentinel, kube.ErrForbidden):
+		return Version{}, "Rook's version is unknown: " + err.Error(), nil
+	case err != nil:
+		return Version{}, "", err
+	}
+	image := imageOf(&operator, Operator)
+	version, known := versionOf(image)
+	if !known {
+		unknown = fmt.Sprintf("Rook's version is unknown: the tag of image %q of Deployment %s/%s is not a version", image, Namespace, Operator)
+	}
+	return version, unknown, nil
 }
 
 // detectForbidden finds out whether Rook is installed although EKCO may not read its objects. EKCO gets permissions for
 // Rook only if Rook is installed. Without them it can use two other calls: every account may list the API groups, and
 // kURL's account may read namespaces.
 func (c *Client) detectForbidden(ctx context.Context, forbidden error) (Installation, error) {
-	err := c.exists(ctx, call{"get", "API groups", group}, []string{"apis", group})
+	_, err := c.objects.ReadObject(ctx, kube.Ref{Group: group})
 	switch {
 	case isAbsent(err):
 		return c.notInstalled(ctx, "the cluster has no API group "+group)
 	case err != nil && !errors.Is(err, kube.ErrForbidden):
-		return Installation{}, err
+		return Installation{}, fmt.Errorf("look for the API group %s: %w", group, err)
 	}
 	found, err := c.notInstalled(ctx, "there is no namespace "+Namespace)
 	if err != nil || found.Gone {
@@ -62,21 +66,13 @@ func (c *Client) detectForbidden(ctx context.Context, forbidden error) (Installa
 
 // notInstalled returns an Installation without Rook. It sets Gone if Rook's namespace does not exist.
 func (c *Client) notInstalled(ctx context.Context, why string) (Installation, error) {
-	err := c.exists(ctx, call{"get", "namespaces", Namespace}, []string{"api/v1/namespaces", Namespace})
+	_, err := c.objects.ReadObject(ctx, NamespaceRef())
 	if err != nil && !isAbsent(err) && !errors.Is(err, kube.ErrForbidden) {
 		return Installation{}, err
 	}
 	return Installation{Why: why, Gone: isAbsent(err)}, nil
 }
 
-func (c *Client) exists(ctx context.Context, this call, path []string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
-	defer cancel()
-	return this.fail(c.rest.Get().AbsPath(path...).Do(ctx).Error())
-}
-
-func (c *Client) deployment(ctx context.Context, name string) (appsv1.Deployment, error) {
-	var d appsv1.Deployment
-	err := c.get(ctx, deployments, name, "", &d)
-	return d, err
-}
+// isAbsent reports whether an error means that the object, or all of Rook, does not exist. It returns false for a
+// forbidden read.
+func isAbsent(err error) bool { return errors.Is(err, kube.ErrNotFound) }

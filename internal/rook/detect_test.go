@@ -122,7 +122,7 @@ func TestWithoutPermissionsForRookItIsAbsentOnlyIfThereIsNoSignOfIt(t *testing.T
 			if found.Gone != (test.absent && test.namespace == 404) {
 				t.Errorf("gone: %+v", found)
 			}
-			if errors.Is(test.want, kube.ErrForbidden) && !strings.Contains(err.Error(), `needs verb "get" on cephclusters in namespace rook-ceph`) {
+			if errors.Is(test.want, kube.ErrForbidden) && !strings.Contains(err.Error(), `needs verb "get" on cephclusters;`) {
 				t.Errorf("the error does not name the permission: %v", err)
 			}
 		})

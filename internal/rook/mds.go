@@ -78,8 +78,7 @@ func (o podsObject) patchMDS() []kube.PatchOp {
 
 // podsOf returns Rook's pods with the label app.
 func (p *Pods) podsOf(ctx context.Context, app string) ([]corev1.Pod, error) {
-	ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}
-	return kube.List[corev1.Pod](ctx, p.objects, ref, "app", app)
+	return kube.List[corev1.Pod](ctx, p.objects, podsRef(), "app", app)
 }
 
 // mdsHosts returns the sorted names of the nodes with ready MDS pods of the filesystem.

@@ -29,15 +29,15 @@ func appWithCeph(version Version) string {
 // ToolsPod implements [API]. It prefers the newest pod.
 func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 	app := appWithCeph(version)
-	var list corev1.PodList
-	if err := c.get(ctx, pods, "", "app="+app, &list); err != nil {
+	list, err := kube.List[corev1.Pod](ctx, c.objects, podsRef(), "app", app)
+	if err != nil {
 		return Pod{}, err
 	}
-	usable := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !kube.PodReady(&p) })
+	usable := slices.DeleteFunc(list, func(p corev1.Pod) bool { return !kube.PodReady(&p) })
 	if len(usable) == 0 {
 		return Pod{}, fmt.Errorf("%w: none of %d pods with label app=%s in namespace %s is running and ready; "+
 			"look at them with kubectl -n %[4]s describe pods -l app=%[3]s, or start one with kubectl -n %[4]s scale deployment %[3]s --replicas=1",
-			ErrNoToolsPod, len(list.Items), app, Namespace)
+			ErrNoToolsPod, len(list), app, Namespace)
 	}
 	newest := slices.MaxFunc(usable, func(a, b corev1.Pod) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
@@ -52,8 +52,7 @@ func ended(p corev1.Pod) bool {
 
 // OSDPods implements [API].
 func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
-	var list corev1.PodList
-	err := c.get(ctx, pods, "", osdSelector, &list)
+	list, err := kube.List[corev1.Pod](ctx, c.objects, podsRef(), OSDLabel, OSDApp)
 	switch {
 	case isAbsent(err):
 		return nil, nil
@@ -61,7 +60,7 @@ func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
 		return nil, err
 	}
 	var found []OSDPod
-	for _, p := range list.Items {
+	for _, p := range list {
 		if p.Spec.NodeName == node && !ended(p) {
 			found = append(found, OSDPod{Name: p.Name, OSD: osdIDOf(p.Labels)})
 		}

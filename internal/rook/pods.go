@@ -40,7 +40,7 @@ func (p *Pods) Installed(ctx context.Context) (Installed, error) {
 	if cluster.DeletionTimestamp != nil {
 		return Installed{}, fmt.Errorf("%w: %s is being deleted", kube.ErrNotFound, ref)
 	}
-	version, unknown, err := p.custom.version(ctx)
+	version, unknown, err := versionIn(ctx, p.objects)
 	return Installed{version, unknown}, err
 }
 

@@ -48,8 +48,7 @@ func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookP
 
 // deployments returns all Deployments of Rook's namespace.
 func (p *Pods) deployments(ctx context.Context) ([]podsObject, error) {
-	ref := kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace}
-	return kube.List[podsObject](ctx, p.objects, ref, "", "")
+	return kube.List[podsObject](ctx, p.objects, deploymentRef(""), "", "")
 }
 
 // rollout is the status that a controller reports for its workload.

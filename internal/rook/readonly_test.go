@@ -13,9 +13,9 @@ import (
 func TestAClientThatOnlyReadsChangesNoObjectOfRook(t *testing.T) {
 	s, _ := newServer(t, map[string]string{
 		onePath:     osdOf("rook-ceph-osd-3", "u3", "3", "w1"),
-		clusterPath: clusterOf(`{"useAllNodes":false,"nodes":[` + w1 + "," + w2 + `]}`),
+		clusterPath: versioned(`{"useAllNodes":false,"nodes":[`+w1+","+w2+`]}`, "7"),
 	})
-	client := s.bound(readOnly, Options{})
+	client := s.bound(readOnly, kube.Options{})
 	node, err := client.StorageNode(t.Context(), "w1")
 	if err != nil || node.Name != "w1" {
 		t.Fatalf("read %+v, %v", node, err)
@@ -53,7 +53,7 @@ func TestInADryRunCephIsAskedAndNotChangedWhoeverForgot(t *testing.T) {
 		}
 		return `{"version":"ceph version 16.2.10 (0) pacific (stable)"}`, "", 0
 	})
-	client := ceph.New(NewRunner(s.bound(readOnly, Options{})), ceph.Options{})
+	client := ceph.New(NewRunner(s.bound(readOnly, kube.Options{})), ceph.Options{})
 	if _, err := client.Version(t.Context()); err != nil {
 		t.Errorf("a question: %v", err)
 	}

@@ -3,11 +3,8 @@ package rook
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -48,9 +45,7 @@ func ResourceRef(of journal.Subject) kube.Ref {
 }
 
 // OperatorRef names the Deployment of Rook's operator.
-func OperatorRef() kube.Ref {
-	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace, Name: Operator}
-}
+func OperatorRef() kube.Ref { return deploymentRef(Operator) }
 
 func (c *Custom) read(ctx context.Context, ref kube.Ref) (resourceObject, error) {
 	return kube.Get[resourceObject](ctx, c.objects, ref)
@@ -70,7 +65,7 @@ func (c *Custom) complete(ctx context.Context, of journal.Subject, read resource
 	if of.Kind != journal.RookCluster.Kind {
 		return read.facts(Version{}), nil
 	}
-	version, unknown, err := c.version(ctx)
+	version, unknown, err := versionIn(ctx, c.objects)
 	if err != nil {
 		return journal.RookFacts{}, err
 	}
@@ -79,22 +74,6 @@ func (c *Custom) complete(ctx context.Context, of journal.Subject, read resource
 		facts.Version = version.String()
 	}
 	return facts, nil
-}
-
-// version returns the version of Rook's operator, or the reason why the version is unknown.
-func (c *Custom) version(ctx context.Context) (version Version, unknown string, err error) {
-	operator, err := kube.Get[appsv1.Deployment](ctx, c.objects, OperatorRef())
-	switch sentinel := kube.Sentinel(err); {
-	case errors.Is(sentinel, kube.ErrNotFound), errors.Is(sentinel, kube.ErrForbidden):
-		return Version{}, "Rook's version is unknown: " + err.Error(), nil
-	case err != nil:
-		return Version{}, "", err
-	}
-	version, known := versionOf(imageOf(&operator, Operator))
-	if !known {
-		return Version{}, noVersion(imageOf(&operator, Operator)), nil
-	}
-	return version, "", nil
 }
 
 // ChangeResource implements [Resources].

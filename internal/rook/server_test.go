@@ -51,12 +51,12 @@ func newServer(t *testing.T, objects map[string]string) (*server, *Client) {
 	s := &server{t: t, objects: objects, failures: make(map[string]int)}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
-	return s, s.client(Options{})
+	return s, s.client(kube.Options{})
 }
 
-func (s *server) client(options Options) *Client { return s.bound(kube.Terms{}, options) }
+func (s *server) client(options kube.Options) *Client { return s.bound(kube.Terms{}, options) }
 
-func (s *server) bound(terms kube.Terms, options Options) *Client {
+func (s *server) bound(terms kube.Terms, options kube.Options) *Client {
 	s.t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	s.t.Cleanup(transport.CloseIdleConnections)

@@ -91,7 +91,7 @@ func TestThePodsOfOSDsOnANodeAreThoseThatHaveNotEnded(t *testing.T) {
 	pod := func(name, node, id, phase string) string {
 		return `{"metadata":{"name":"` + name + `","labels":{"ceph-osd-id":"` + id + `"}},"spec":{"nodeName":"` + node + `"},"status":{"phase":"` + phase + `"}}`
 	}
-	_, client := newServer(t, map[string]string{podPath + "?" + osdSelector: `{"items":[` + strings.Join([]string{
+	_, client := newServer(t, map[string]string{podPath + "?app=rook-ceph-osd": `{"items":[` + strings.Join([]string{
 		pod("osd-12-b", "w1", "12", "Running"), pod("osd-3-a", "w1", "3", "Pending"), pod("osd-4-a", "w2", "4", "Running"),
 		pod("osd-5-a", "w1", "5", "Succeeded"), pod("osd-6-a", "w1", "6", "Failed"), pod("odd", "w1", "", "Unknown"),
 	}, ",") + `]}`})

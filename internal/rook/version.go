@@ -11,8 +11,6 @@ import (
 type Version struct {
 	Known               bool
 	Major, Minor, Patch int
-	// Text is the image tag with the version.
-	Text string
 }
 
 // String returns the version as Rook writes it, or "unknown".
@@ -42,12 +40,11 @@ var semver = regexp.MustCompile(`^v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]
 
 // versionOf reads the version from the tag of an image.
 func versionOf(image string) (Version, bool) {
-	tag := tagOf(image)
-	found := semver.FindStringSubmatch(tag)
+	found := semver.FindStringSubmatch(tagOf(image))
 	if found == nil {
 		return Version{}, false
 	}
-	version := Version{Known: true, Text: tag}
+	version := Version{Known: true}
 	for i, number := range []*int{&version.Major, &version.Minor, &version.Patch} {
 		// The pattern allows at most nine digits, so there is no overflow.
 		*number, _ = strconv.Atoi(found[i+1])

@@ -53,6 +53,14 @@ func Count[N int | uint64](n N, what string) string {
 	return text
 }
 
+// CountOf is [Count] for a phrase, or for a noun with an irregular plural.
+func CountOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + more
+}
+
 // Because returns ": " and the reason, or "" without a reason.
 func Because(reason string) string {
 	if reason == "" {

@@ -23,7 +23,7 @@ func (s *Source) replace(now map[string]recordedRequest) (again time.Time) {
 			return s.endReason(key)
 		})
 		for key, v := range now {
-			again = sooner(again, s.change(facts, key, v))
+			again = observers.Earlier(again, s.change(facts, key, v))
 		}
 	})
 	// Requests that were decided after the choice are recorded with the next read.
@@ -71,13 +71,6 @@ func (s *Source) change(facts *compared, key string, now recordedRequest) (again
 		facts.Touch(key, time.Now())
 	}
 	return again
-}
-
-func sooner(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // endReason returns the reason why EKCO no longer judges a request. The caller must hold mu.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/csr"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
 )
 
 const (
@@ -34,14 +35,14 @@ func (s *Source) survey(ctx context.Context) {
 		next, err := s.look(ctx)
 		if err != nil {
 			again, retry = retry, min(2*retry, lastRetry)
-			if !pause(ctx, firstRetry) {
+			if !observers.Pause(ctx, firstRetry) {
 				return
 			}
 			continue
 		}
 		retry = firstRetry
 		// A read of a large cluster takes time, and the API server has other work.
-		if !pause(ctx, max(minReadInterval, 2*time.Since(began))) {
+		if !observers.Pause(ctx, max(minReadInterval, 2*time.Since(began))) {
 			return
 		}
 		again = 0
@@ -72,17 +73,6 @@ func (s *Source) await(ctx context.Context, again time.Duration) bool {
 	return true
 }
 
-func pause(ctx context.Context, span time.Duration) bool {
-	timer := time.NewTimer(span)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // look updates the facts, and returns when to read again even without a change; zero means never.
 func (s *Source) look(ctx context.Context) (again time.Time, err error) {
 	chosen, crowds, listed := s.chooseRequests()
@@ -101,7 +91,7 @@ func (s *Source) look(ctx context.Context) (again time.Time, err error) {
 		subject := crowdSubject(requester)
 		now[keyOf(subject)] = recordedOf(subject, journal.CSRFacts{Asked: journal.CSR{Requester: requester}, AtLeast: more})
 	}
-	return sooner(again, s.replace(now)), nil
+	return observers.Earlier(again, s.replace(now)), nil
 }
 
 // lookAround reads the objects around the requests, and returns when to do that again. Without changes it reads
@@ -113,7 +103,7 @@ func (s *Source) lookAround(ctx context.Context, chosen []csr.Request) (again ti
 	now := time.Now()
 	due := s.looked.Add(rereadInterval)
 	if moves != s.movesSeen {
-		due = sooner(s.movedAt.Add(minNodesReadInterval), due)
+		due = observers.Earlier(s.movedAt.Add(minNodesReadInterval), due)
 	}
 	fresh := slices.ContainsFunc(chosen, func(request csr.Request) bool { _, known := s.around[request.UID]; return !known })
 	if fresh || len(chosen) > 0 && !now.Before(due) {

@@ -57,7 +57,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 			for _, node := range list {
 				all[node.Name] = journal.LoadBalancerFacts{
 					NodeUID: node.UID, Address: addressOf(node),
-					Primary: node.Facts.Role == journal.RolePrimary, Ready: canRunPods(node.Facts),
+					Primary: node.Facts.Role == journal.RolePrimary, Ready: kube.CanRunPods(node.Facts),
 					Started: pods[node.Name].Started,
 				}
 			}
@@ -82,16 +82,6 @@ func addressOf(node kube.Node) string {
 		return ""
 	}
 	return node.Facts.InternalIP
-}
-
-// canRunPods reports whether a pod can run on the node. Cordoned nodes count, because EKCO works on them, too.
-func canRunPods(facts journal.NodeFacts) bool {
-	for _, taint := range facts.Taints {
-		if taint.Key != journal.TaintUnschedulable {
-			return false
-		}
-	}
-	return true
 }
 
 // noun returns the definition of the records. Nodes are recorded as gone for the reason gone, unless it is "".

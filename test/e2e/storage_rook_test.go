@@ -27,7 +27,7 @@ func (w *wholeCluster) rookUnderShippedPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := rook.NewClient(config, rook.Options{})
+	api, err := rook.NewClient(config, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func (w *wholeCluster) rookStorageNodes(t *testing.T, config *rest.Config, api *
 			return next.RoundTrip(r)
 		})
 	})
-	racing, err := rook.NewClient(&moved, rook.Options{})
+	racing, err := rook.NewClient(&moved, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,7 @@ func TestWhateverElseIsInADeploymentStaysWhenItIsScaledDown(t *testing.T) {
 			deployment := filled[appsv1.Deployment](seed)
 			osd := osdOf(int(seed), "w1", 1)
 			deployment.TypeMeta, deployment.Namespace, deployment.Name, deployment.UID = osd.TypeMeta, osd.Namespace, osd.Name, osd.UID
+			deployment.ResourceVersion = fmt.Sprint(seed + 1) // every object has one
 			testScaleDown(t, deployment)
 		})
 	}

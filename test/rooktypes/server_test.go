@@ -48,7 +48,7 @@ type write struct {
 func serve(t *testing.T, objects ...metav1.Object) (*server, *rook.Client) {
 	t.Helper()
 	s, config := serveTo(t, objects...)
-	client, err := rook.NewClient(config, rook.Options{})
+	client, err := rook.NewClient(config, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

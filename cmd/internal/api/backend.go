@@ -36,12 +36,8 @@ type Backend interface {
 	ExplainThing(ctx context.Context, request ThingRequest) ([]ThingExplanation, error)
 	// Request requests an action. It returns as soon as the request is on disk; Events shows the progress.
 	Request(ctx context.Context, request fsm.Request) (Admission, error)
-	Pause(ctx context.Context, request PauseRequest) error
-	Resume(ctx context.Context, request ResumeRequest) error
-	Retry(ctx context.Context, request ActionCommand) error
-	Cancel(ctx context.Context, request ActionCommand) error
-	// Accept ends safe mode.
-	Accept(ctx context.Context, request AcceptRequest) error
+	// Do carries out a command, such as a pause. It returns as soon as the events of the command are on disk.
+	Do(ctx context.Context, command Command) error
 	// Export writes the matching events as gzip-compressed NDJSON.
 	Export(ctx context.Context, w io.Writer, query journal.Query) error
 	// Import reads an export. from describes the origin of the export, and is recorded.
@@ -78,27 +74,11 @@ type Explanation struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// Verdict is the result of a preflight.
-type Verdict string
-
-// The verdicts.
-const (
-	VerdictPass Verdict = "pass"
-	// VerdictWarn lets a manual action continue; the warning is recorded.
-	VerdictWarn Verdict = "warn"
-	// VerdictHold makes the action wait.
-	VerdictHold Verdict = "hold"
-	// VerdictRefuse refuses the request. A forced request is accepted if the preflight allows that.
-	VerdictRefuse Verdict = "refuse"
-	// VerdictUnasked means that the preflight cannot run in an explanation, because it would record something.
-	VerdictUnasked Verdict = "not asked"
-)
-
 // CheckResult is the present result of one preflight.
 type CheckResult struct {
-	Preflight string  `json:"preflight"`
-	Verdict   Verdict `json:"verdict"`
-	Reason    string  `json:"reason,omitempty"`
+	Preflight string              `json:"preflight"`
+	Verdict   actions.VerdictKind `json:"verdict"`
+	Reason    string              `json:"reason,omitempty"`
 	// Key identifies the reason. The answer to a warning has the same key.
 	Key string `json:"key,omitempty"`
 }
@@ -243,39 +223,6 @@ type ThingStatus struct {
 	Details []string `json:"details"`
 	// Facts has the facts that the machine provides for programs.
 	Facts json.RawMessage `json:"facts"`
-}
-
-// PauseRequest pauses everything or the thing with this name; see [fsm.Pause]. In the JSON the key is "node", because
-// older versions know only this key and would otherwise pause everything.
-type PauseRequest struct {
-	Name   string        `json:"node,omitempty"`
-	Reason string        `json:"reason"`
-	For    time.Duration `json:"for,omitempty"`
-	Actor  string        `json:"actor"`
-}
-
-// ResumeRequest ends a pause; see [fsm.Resume].
-type ResumeRequest struct {
-	Name   string `json:"node,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	Actor  string `json:"actor"`
-}
-
-// ActionCommand is a command about an open action.
-type ActionCommand struct {
-	Action string `json:"action"`
-	Reason string `json:"reason,omitempty"`
-	// Force makes a retry ignore a hold, if the hold may be forced.
-	Force bool `json:"force,omitempty"`
-	// List is the key of the list in the reason of the hold, if the reason is a list.
-	List  string `json:"list,omitempty"`
-	Actor string `json:"actor"`
-}
-
-// AcceptRequest ends safe mode.
-type AcceptRequest struct {
-	Reason string `json:"reason,omitempty"`
-	Actor  string `json:"actor"`
 }
 
 // VerifyResult is the result of a check of the journal.

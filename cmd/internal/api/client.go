@@ -81,12 +81,6 @@ func callMethod[Out any](ctx context.Context, c *Client, path string, in any) (O
 	return out.Value, nil
 }
 
-// callWithoutResult calls a method that has no result.
-func (c *Client) callWithoutResult(ctx context.Context, path string, in any) error {
-	_, err := callMethod[nothing](ctx, c, path, in)
-	return err
-}
-
 func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ekco"+path, body)
 	if err != nil {
@@ -137,29 +131,10 @@ func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, e
 	return callMethod[Admission](ctx, c, pathRequest, request)
 }
 
-// Pause implements [Backend].
-func (c *Client) Pause(ctx context.Context, request PauseRequest) error {
-	return c.callWithoutResult(ctx, pathPause, request)
-}
-
-// Resume implements [Backend].
-func (c *Client) Resume(ctx context.Context, request ResumeRequest) error {
-	return c.callWithoutResult(ctx, pathResume, request)
-}
-
-// Retry implements [Backend].
-func (c *Client) Retry(ctx context.Context, request ActionCommand) error {
-	return c.callWithoutResult(ctx, pathRetry, request)
-}
-
-// Cancel implements [Backend].
-func (c *Client) Cancel(ctx context.Context, request ActionCommand) error {
-	return c.callWithoutResult(ctx, pathCancel, request)
-}
-
-// Accept implements [Backend].
-func (c *Client) Accept(ctx context.Context, request AcceptRequest) error {
-	return c.callWithoutResult(ctx, pathAccept, request)
+// Do implements [Backend].
+func (c *Client) Do(ctx context.Context, command Command) error {
+	_, err := callMethod[nothing](ctx, c, command.path(), command)
+	return err
 }
 
 // Verify implements [Backend].

@@ -104,11 +104,7 @@ func (f *fakeBackend) ExplainThing(_ context.Context, r ThingRequest) ([]ThingEx
 func (f *fakeBackend) Request(_ context.Context, r fsm.Request) (Admission, error) {
 	return f.admitted, f.ask(r)
 }
-func (f *fakeBackend) Pause(_ context.Context, r PauseRequest) error   { return f.ask(r) }
-func (f *fakeBackend) Resume(_ context.Context, r ResumeRequest) error { return f.ask(r) }
-func (f *fakeBackend) Retry(_ context.Context, r ActionCommand) error  { return f.ask(r) }
-func (f *fakeBackend) Cancel(_ context.Context, r ActionCommand) error { return f.ask(r) }
-func (f *fakeBackend) Accept(_ context.Context, r AcceptRequest) error { return f.ask(r) }
+func (f *fakeBackend) Do(_ context.Context, c Command) error { return f.ask(c) }
 func (f *fakeBackend) Verify(context.Context) (VerifyResult, error) {
 	return f.verified, f.ask("verify")
 }

@@ -82,15 +82,13 @@ func (s *server) routes() http.Handler {
 	handle(pathThing, call(func(ctx context.Context, in ThingRequest, _ string) ([]ThingExplanation, error) {
 		return s.backend.ExplainThing(ctx, in)
 	}, s))
-	ofRequest := func(r *fsm.Request) *string { return &r.Actor }
-	ofAction := func(r *ActionCommand) *string { return &r.Actor }
-	handle(pathExplain, withActor(s, ofRequest, s.backend.Explain))
-	handle(pathRequest, withActor(s, ofRequest, s.backend.Request))
-	handle(pathPause, withActor(s, func(r *PauseRequest) *string { return &r.Actor }, withoutResult(s.backend.Pause)))
-	handle(pathResume, withActor(s, func(r *ResumeRequest) *string { return &r.Actor }, withoutResult(s.backend.Resume)))
-	handle(pathRetry, withActor(s, ofAction, withoutResult(s.backend.Retry)))
-	handle(pathCancel, withActor(s, ofAction, withoutResult(s.backend.Cancel)))
-	handle(pathAccept, withActor(s, func(r *AcceptRequest) *string { return &r.Actor }, withoutResult(s.backend.Accept)))
+	handle(pathExplain, withActor(s, s.backend.Explain))
+	handle(pathRequest, withActor(s, s.backend.Request))
+	handle(command[PauseRequest](s))
+	handle(command[ResumeRequest](s))
+	handle(command[RetryRequest](s))
+	handle(command[CancelRequest](s))
+	handle(command[AcceptRequest](s))
 	handle(pathEvents, s.events)
 	handle(pathExport, s.export)
 	handle(pathImport, s.importEvents)
@@ -112,16 +110,18 @@ func (s *server) guard(next http.Handler) http.Handler {
 
 // withActor adapts a method with an actor in its request. It sets the peer as the actor, and ignores the request's own
 // value.
-func withActor[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
-	return call(func(ctx context.Context, in In, actor string) (Out, error) {
-		*actorOf(&in) = actor
+func withActor[Out any](s *server, do func(context.Context, fsm.Request) (Out, error)) http.HandlerFunc {
+	return call(func(ctx context.Context, in fsm.Request, actor string) (Out, error) {
+		in.Actor = actor
 		return do(ctx, in)
 	}, s)
 }
 
-// withoutResult adapts a method that has no result.
-func withoutResult[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
-	return func(ctx context.Context, in In) (nothing, error) { return nothing{}, do(ctx, in) }
+// command returns the path and the handler of a command. Like [withActor], the handler sets the peer as the actor.
+func command[C Command](s *server) (string, http.HandlerFunc) {
+	return (*new(C)).path(), call(func(ctx context.Context, in C, actor string) (nothing, error) {
+		return nothing{}, s.backend.Do(ctx, in.By(actor))
+	}, s)
 }
 
 // call adapts a backend's method to HTTP.

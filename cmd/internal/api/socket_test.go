@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/sim/memorynet"
@@ -37,7 +38,7 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 			Now: at, Nodes: []NodeStatus{{Name: "w", State: fsmnode.Unknown, Since: at}},
 			Pauses: map[string]fsm.PauseState{"": {Reason: "r", At: at}},
 		},
-		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: VerdictWarn, Reason: "r"}}},
+		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: actions.VerdictWarn, Reason: "r"}}},
 		things: []ThingExplanation{{
 			Machine: "lamp", State: "Dark", Since: at, FactsSeq: 3, Refusals: []fsm.Refusal{{Rule: "R"}},
 			Contests: []ContestStatus{{Key: "switch", Until: at}}, Last: map[journal.ActionKind]fsm.Ending{"light-lamp": {Action: "a"}},
@@ -74,12 +75,12 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 		want any
 	}{
 		{"pause", func() error {
-			return client.Pause(ctx, PauseRequest{Name: "w", Reason: "r", For: time.Hour, Actor: "forged"})
+			return client.Do(ctx, PauseRequest{Name: "w", Reason: "r", For: time.Hour, Actor: "forged"})
 		}, PauseRequest{Name: "w", Reason: "r", For: time.Hour, Actor: actor}},
-		{"resume", func() error { return client.Resume(ctx, ResumeRequest{Name: "w", Reason: "r", Actor: "forged"}) }, ResumeRequest{Name: "w", Reason: "r", Actor: actor}},
-		{"retry", func() error { return client.Retry(ctx, ActionCommand{Action: "a", Actor: "forged"}) }, ActionCommand{Action: "a", Actor: actor}},
-		{"cancel", func() error { return client.Cancel(ctx, ActionCommand{Action: "b", Actor: "forged"}) }, ActionCommand{Action: "b", Actor: actor}},
-		{"accept", func() error { return client.Accept(ctx, AcceptRequest{Reason: "r", Actor: "forged"}) }, AcceptRequest{Reason: "r", Actor: actor}},
+		{"resume", func() error { return client.Do(ctx, ResumeRequest{Name: "w", Reason: "r", Actor: "forged"}) }, ResumeRequest{Name: "w", Reason: "r", Actor: actor}},
+		{"retry", func() error { return client.Do(ctx, RetryRequest{Action: "a", Actor: "forged"}) }, RetryRequest{Action: "a", Actor: actor}},
+		{"cancel", func() error { return client.Do(ctx, CancelRequest{Action: "b", Actor: "forged"}) }, CancelRequest{Action: "b", Actor: actor}},
+		{"accept", func() error { return client.Do(ctx, AcceptRequest{Reason: "r", Actor: "forged"}) }, AcceptRequest{Reason: "r", Actor: actor}},
 	} {
 		expect(t, test.name, nil, nil, test.ask())
 		expect(t, test.name+" as asked", test.want, backend.last(), nil)
@@ -141,7 +142,7 @@ func TestAnErrorKeepsItsIdentityAndText(t *testing.T) {
 	for _, identity := range knownErrors {
 		backend.err = fmt.Errorf("retry purge-w-1: %w", identity.err)
 		for name, ask := range map[string]func() error{
-			"retry":  func() error { return client.Retry(context.Background(), ActionCommand{}) },
+			"retry":  func() error { return client.Do(context.Background(), RetryRequest{}) },
 			"export": func() error { return client.Export(context.Background(), io.Discard, journal.Query{}) },
 			"import": func() error { _, err := client.Import(context.Background(), "", strings.NewReader("")); return err },
 			"events": func() error {
@@ -492,7 +493,7 @@ func TestWhatSudoSaysIsOnlyADetail(t *testing.T) {
 
 func TestABodyThatIsTooLargeIsRefused(t *testing.T) {
 	client := dial(t, serve(t, &fakeBackend{}))
-	err := client.Pause(context.Background(), PauseRequest{Reason: strings.Repeat("x", maxRequest)})
+	err := client.Do(context.Background(), PauseRequest{Reason: strings.Repeat("x", maxRequest)})
 	if !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}

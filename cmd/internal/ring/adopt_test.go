@@ -124,7 +124,7 @@ func TestWhatWasCancelledHereIsNotAdoptedFromAnEKCOThatHadItOpen(t *testing.T) {
 		in, action := w.heldPurge()
 		pass(time.Second)
 		open := w.state().OpenActions()
-		w.command(in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: action, Actor: "cli:root@test"}))
+		w.command(in.Backend(nil).Do(t.Context(), api.CancelRequest{Action: action, Actor: "cli:root@test"}))
 		pass(time.Minute)
 		w.stop(in)
 		w.visit(open...)

@@ -63,14 +63,6 @@ func (r *Ring) startProgress(s *fsm.State) (*api.Starting, fsm.APIState) {
 	return starting, outage
 }
 
-// earlier returns the earlier of two times. The zero time means unknown.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // process describes this process.
 func (r *Ring) process() api.OperatorStatus {
 	id := r.cfg.Identity

@@ -144,7 +144,7 @@ func TestAnUnknownNodeIsNotCalledUnknownToAClusterThatWasNotSeen(t *testing.T) {
 		w := afterAnEarlierOne(t)
 		in := w.start(nil)
 		pass(time.Minute)
-		err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Name: "worker-9", Reason: "r"})
+		err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Name: "worker-9", Reason: "r"})
 		if !errors.Is(err, api.ErrNotFound) || !strings.Contains(err.Error(), "EKCO cannot see whether it has joined: the operator has not seen the cluster since") ||
 			strings.Contains(err.Error(), "neither the cluster") {
 			t.Errorf("got %v", err)

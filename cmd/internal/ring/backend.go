@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
 )
 
 // Archive has the operations that are possible only for a journal in a file.
@@ -69,7 +70,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	status.Journal.Writable = true
 	if trouble := b.ring.store.trouble(); trouble != nil {
 		status.Journal.Writable, status.Journal.Error, status.Journal.UnwritableSince = false, trouble.cause(), trouble.since
-		status.AsOf = earlier(status.AsOf, trouble.since)
+		status.AsOf = observers.Earlier(status.AsOf, trouble.since)
 	}
 	return status, nil
 }
@@ -158,7 +159,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	}
 	for _, check := range checks {
 		explanation.Checks = append(explanation.Checks, api.CheckResult{
-			Preflight: check.Preflight, Verdict: api.Verdict(check.Verdict.Kind), Reason: check.Verdict.Reason, Key: check.Verdict.Key,
+			Preflight: check.Preflight, Verdict: check.Verdict.Kind, Reason: check.Verdict.Reason, Key: check.Verdict.Key,
 		})
 	}
 	return explanation, nil
@@ -180,15 +181,17 @@ func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time
 	return journal.ActionRecord{}, fmt.Errorf("explain %s: the request has no action", admission.Action)
 }
 
-// Pause implements api.Backend.
-func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
-	err := b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Pause(s, b.ring.clock.Now(), p.Name, p.Reason, p.For, p.Actor)
-	})
+// Do implements api.Backend.
+func (b *Backend) Do(ctx context.Context, command api.Command) error {
+	err := b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return command.Decide(s, b.ring.clock.Now()) })
 	if err != nil {
-		return err
+		return b.translate(ctx, err)
 	}
-	return b.isMirrored(ctx)
+	switch command.(type) {
+	case api.PauseRequest, api.ResumeRequest:
+		return b.isMirrored(ctx)
+	}
+	return nil
 }
 
 // mirrorWait is how long the answer to a pause request waits for the mirror.
@@ -212,45 +215,6 @@ func (b *Backend) isMirrored(ctx context.Context) error {
 }
 
 var errNotOperator = errors.New("a dry run, or a command without an operator, does not write it")
-
-// Resume implements api.Backend.
-func (b *Backend) Resume(ctx context.Context, p api.ResumeRequest) error {
-	err := b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Resume(s, p.Name, p.Reason, p.Actor)
-	})
-	if err != nil {
-		return err
-	}
-	return b.isMirrored(ctx)
-}
-
-// Retry implements api.Backend.
-func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
-	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		if c.Force {
-			return fsm.RetryPast(s, c.Action, c.List, c.Reason, c.Actor)
-		}
-		return fsm.Retry(s, c.Action, c.Reason, c.Actor)
-	})
-}
-
-// Cancel implements api.Backend.
-func (b *Backend) Cancel(ctx context.Context, c api.ActionCommand) error {
-	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Cancel(s, c.Action, c.Reason, c.Actor)
-	})
-}
-
-// Accept implements api.Backend.
-func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
-	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Accept(s, a.Reason, a.Actor)
-	})
-}
-
-func (b *Backend) command(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
-	return b.translate(ctx, b.write(ctx, decide))
-}
 
 // write calls decide and appends the drafts in the loop, so that nothing changes in between. It also appends drafts
 // that come with an error, such as a refusal.

@@ -19,7 +19,7 @@ const person = "cli:root@p1"
 
 func (w *world) pauses(in *incarnation, name string, after time.Duration) {
 	w.t.Helper()
-	w.command(in.Backend(nil).Pause(w.t.Context(), api.PauseRequest{Name: name, Reason: "new switch", For: after, Actor: person}))
+	w.command(in.Backend(nil).Do(w.t.Context(), api.PauseRequest{Name: name, Reason: "new switch", For: after, Actor: person}))
 }
 
 // dies ends the incarnation at once; what it wrote last stays.
@@ -100,7 +100,7 @@ func TestAJournalThatComesBackDoesNotBringBackAPause(t *testing.T) {
 
 				w.store = memory.New(memory.Clock(w.now))
 				in = w.started()
-				w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+				w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person}))
 				w.pauses(in, "worker-3", 0)
 				w.dies(in)
 
@@ -123,7 +123,7 @@ func TestAPauseThatNoMirrorKnewStaysInItsJournal(t *testing.T) {
 		in := w.started()
 		pass(time.Minute)
 		w.cluster.Forbid("update configmaps")
-		err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "r", Actor: person})
+		err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "r", Actor: person})
 		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 1 {
 			t.Errorf("the pause is answered with %v, in force are %+v", err, w.state().Pauses)
 		}
@@ -141,7 +141,7 @@ func TestAPauseThatNoMirrorKnewStaysInItsJournal(t *testing.T) {
 		if len(w.state().Pauses) != 2 {
 			t.Errorf("in force are %+v", w.state().Pauses)
 		}
-		w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+		w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person}))
 		w.stop(in)
 	})
 }
@@ -152,7 +152,7 @@ func TestResumeSaysThatTheMirrorStillHasThePause(t *testing.T) {
 		in := w.started()
 		w.pauses(in, "worker-1", 0)
 		w.cluster.Forbid("update configmaps")
-		err := in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person})
+		err := in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person})
 		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 0 || len(w.mirrored().Pauses) != 1 {
 			t.Errorf("the end of the pause is answered with %v, in force are %+v, the mirror has %+v", err, w.state().Pauses, w.mirrored().Pauses)
 		}
@@ -199,7 +199,7 @@ func TestAnOlderCopyOfTheJournalFollowsTheMirrorsPauses(t *testing.T) {
 				w.pauses(in, "worker-1", 0)
 				old := w.copied()
 				pass(time.Minute)
-				w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+				w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person}))
 				w.pauses(in, "worker-2", 0)
 				w.dies(in)
 				w.store = old
@@ -248,7 +248,7 @@ func TestAPauseSetBeforeAnOlderCopyIsUsedStays(t *testing.T) {
 		old := w.copied()
 		for range 3 {
 			w.pauses(in, "worker-1", 0)
-			w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+			w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
 		}
 		pass(time.Minute)
 		w.dies(in)
@@ -269,10 +269,10 @@ func TestAPauseSetBeforeAnOlderCopyIsUsedStays(t *testing.T) {
 func TestAMirrorStaysUntilItIsTakenOver(t *testing.T) {
 	for name, say := range map[string]func(w *world, b *Backend) error{
 		"a pause": func(w *world, b *Backend) error {
-			return b.Pause(w.t.Context(), api.PauseRequest{Name: "worker-1", Reason: "r", Actor: person})
+			return b.Do(w.t.Context(), api.PauseRequest{Name: "worker-1", Reason: "r", Actor: person})
 		},
 		"a resume that is refused": func(w *world, b *Backend) error {
-			return b.Resume(w.t.Context(), api.ResumeRequest{Name: "worker-3", Actor: person})
+			return b.Do(w.t.Context(), api.ResumeRequest{Name: "worker-3", Actor: person})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestTimesOfAClockThatWasAheadAreNotBelieved(t *testing.T) {
 		stamp := func(t time.Time) string { return t.Format(time.RFC3339) }
 		w.cluster.SetMirror([]byte(`{"format":3,"journal_id":"another","written_at":"` + stamp(at) + `","seq":4,"pauses":{"node/worker-1":{"reason":"2 h","by":"cli:a","at":"` +
 			stamp(at) + `","until":"` + stamp(at.Add(2*time.Hour)) + `"}},"ended_at":{"purge-node":"` + stamp(at) + `"},"actions":[]}`))
-		_ = in.Backend(nil).Pause(t.Context(), api.PauseRequest{Name: "worker-3", Reason: "it meets the other mirror", Actor: person})
+		_ = in.Backend(nil).Do(t.Context(), api.PauseRequest{Name: "worker-3", Reason: "it meets the other mirror", Actor: person})
 		pass(10 * time.Minute)
 		pause, is := w.state().Pauses["node/worker-1"]
 		if ended := w.state().EndedAt[journal.ActionPurgeNode]; ended.IsZero() || ended.After(time.Now()) {
@@ -345,7 +345,7 @@ func TestAForceSurvivesTheReturnOfTheFirstJournal(t *testing.T) {
 
 		w.store = memory.New(memory.Clock(w.now))
 		in = w.started()
-		w.command(in.Backend(nil).Retry(t.Context(), api.ActionCommand{Action: admission.Action, Force: true, Actor: person}))
+		w.command(in.Backend(nil).Do(t.Context(), api.RetryRequest{Action: admission.Action, Force: true, Actor: person}))
 		pass(time.Minute)
 		want := w.onlyOpen().Forced
 		w.dies(in)

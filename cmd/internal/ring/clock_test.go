@@ -274,7 +274,7 @@ func TestEveryWaitIsOverInTimeAfterTheClockWasSetBack(t *testing.T) {
 				in := w.start(nil)
 				pass(time.Minute)
 				w.loseWorker()
-				if err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "test", For: 10 * time.Minute, Actor: "cli:root@test"}); err != nil {
+				if err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "test", For: 10 * time.Minute, Actor: "cli:root@test"}); err != nil {
 					t.Fatal(err)
 				}
 				pass(9 * time.Minute)

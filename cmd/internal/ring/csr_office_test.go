@@ -56,7 +56,7 @@ func inAnOffice(t *testing.T, approve bool, test func(*office)) {
 			estate: &estate{house: h, objects: kubesim.NewObjects(), kind: fsmcsr.Approve}, requests: map[string]*certificatesv1.CertificateSigningRequest{},
 			approved: map[string]time.Time{}, calls: map[string]int{}, answers: map[string]int{},
 		}
-		client, err := csr.NewClient(&rest.Config{Host: "http://simulated", Transport: o}, csr.Options{})
+		client, err := csr.NewClient(&rest.Config{Host: "http://simulated", Transport: o}, kube.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func TestNoOpenActionIsGoneOnWithInSafeModeUntilTheJournalIsAccepted(t *testing.
 				in := w.start(nil)
 				pass(3 * time.Hour)
 				w.wantUntouched(open.ID, open.LastSeq, effects)
-				w.command(in.Backend(nil).Accept(t.Context(), api.AcceptRequest{Reason: "looked at it", Actor: "cli:root@test"}))
+				w.command(in.Backend(nil).Do(t.Context(), api.AcceptRequest{Reason: "looked at it", Actor: "cli:root@test"}))
 				pass(time.Hour)
 				if left := w.state().OpenActions(); len(left) != 0 {
 					t.Errorf("left open is %+v", left)

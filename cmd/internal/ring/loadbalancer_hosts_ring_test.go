@@ -47,7 +47,7 @@ func TestAHeldUpdateOfAPausedClusterFreesItsHost(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		in := f.liveInStep("p1", "w1", "w2", "w3")
 		node := f.trialOnFirst()
-		if err := in.Backend(nil).Pause(f.t.Context(), api.PauseRequest{Reason: "maintenance", Actor: "cli:a"}); err != nil {
+		if err := in.Backend(nil).Do(f.t.Context(), api.PauseRequest{Reason: "maintenance", Actor: "cli:a"}); err != nil {
 			t.Fatal(err)
 		}
 		f.stops(in)

@@ -408,7 +408,7 @@ func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
 		f.says("the status", f.status(in, "table"), "w1", "no space left on device")
 		f.cluster.Set("w1", hosttasksim.Program{Runs: f.haproxies.Program("w1")})
 		for _, rec := range f.state().OpenActions() {
-			if err := in.Backend(nil).Retry(context.Background(), api.ActionCommand{Action: rec.ID, Reason: "there is room", Actor: "cli:root@test"}); err != nil {
+			if err := in.Backend(nil).Do(context.Background(), api.RetryRequest{Action: rec.ID, Reason: "there is room", Actor: "cli:root@test"}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -231,7 +231,7 @@ func TestInterruptedTrialIsUndone(t *testing.T) {
 			return f.evict("w0")
 		},
 		"its action is cancelled": func(f *fleet, in *incarnation) error {
-			return in.Backend(nil).Cancel(f.t.Context(), api.ActionCommand{Action: f.state().OpenActions()[0].ID, Actor: "cli:a"})
+			return in.Backend(nil).Do(f.t.Context(), api.CancelRequest{Action: f.state().OpenActions()[0].ID, Actor: "cli:a"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ func TestAPauseThatExpiredWhileAMachineWasAwayHidesNoOther(t *testing.T) {
 				in := w.started()
 				pass(time.Minute)
 				w.cluster.Forbid("update configmaps")
-				err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "an hour", For: time.Hour, Actor: person})
+				err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "an hour", For: time.Hour, Actor: person})
 				if !errors.Is(err, api.ErrNotMirrored) {
 					t.Fatal(err)
 				}
@@ -75,7 +75,7 @@ func TestAMirrorWithNothingNewBringsBackNoPause(t *testing.T) {
 		w.store = second
 		w.cluster.Forbid("update configmaps")
 		in = w.started()
-		err := in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person})
+		err := in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person})
 		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 0 {
 			t.Fatalf("%v, in force are %+v", err, w.state().Pauses)
 		}
@@ -159,7 +159,7 @@ func TestAnOlderCopyKeepsAPauseThatNoMirrorKnew(t *testing.T) {
 		old := w.copied()
 		for range 3 {
 			w.pauses(in, "worker-1", 0)
-			w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+			w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
 		}
 		pass(time.Minute)
 		w.dies(in)
@@ -170,7 +170,7 @@ func TestAnOlderCopyKeepsAPauseThatNoMirrorKnew(t *testing.T) {
 		w.store = old
 		w.cluster.Forbid("update configmaps")
 		in = w.started()
-		err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "new switch", Actor: person})
+		err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "new switch", Actor: person})
 		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 1 {
 			t.Fatalf("%v, in force are %+v", err, w.state().Pauses)
 		}
@@ -206,7 +206,7 @@ func TestAPauseThatASalvagedJournalTookOverAndEndedStaysEnded(t *testing.T) {
 		if len(w.state().Pauses) != 1 {
 			t.Fatalf("in force are %+v", w.state().Pauses)
 		}
-		_ = in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person})
+		_ = in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person})
 		if len(w.state().Pauses) != 0 {
 			t.Fatalf("in force are %+v", w.state().Pauses)
 		}
@@ -236,7 +236,7 @@ func TestAnOlderCopyKeepsAForceThatNoMirrorKnew(t *testing.T) {
 		old := w.copied()
 		for range 30 {
 			w.pauses(in, "worker-1", 0)
-			w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+			w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
 		}
 		pass(time.Minute)
 		w.dies(in)
@@ -246,7 +246,7 @@ func TestAnOlderCopyKeepsAForceThatNoMirrorKnew(t *testing.T) {
 		w.store = old
 		w.cluster.Forbid("update configmaps")
 		in = w.started()
-		_ = in.Backend(nil).Retry(t.Context(), api.ActionCommand{Action: admission.Action, Force: true, Actor: person})
+		_ = in.Backend(nil).Do(t.Context(), api.RetryRequest{Action: admission.Action, Force: true, Actor: person})
 		pass(time.Second)
 		want := w.onlyOpen().Forced
 		if len(want) == 0 {

@@ -182,7 +182,7 @@ func TestInSafeModeClientsAreLedBackAndNothingElseIsDone(t *testing.T) {
 		if changes := e.changes(); len(changes) != before+1 || b.ServiceLeads() != "minio" || !e.state().Journal.SafeMode() {
 			e.t.Errorf("the Service leads to %q after %q, safe mode is %t", b.ServiceLeads(), changes[before:], e.state().Journal.SafeMode())
 		}
-		e.command(in.Backend(nil).Accept(e.t.Context(), api.AcceptRequest{Reason: "looked at it", Actor: "cli:root@test"}))
+		e.command(in.Backend(nil).Do(e.t.Context(), api.AcceptRequest{Reason: "looked at it", Actor: "cli:root@test"}))
 		return in
 	})
 }

@@ -141,7 +141,7 @@ func TestSafeModeOutlivesEveryStartUntilItIsAccepted(t *testing.T) {
 		w.wantPodsDeleted(0)
 		in := w.start(nil)
 		pass(time.Minute)
-		w.command(in.Backend(nil).Accept(t.Context(), api.AcceptRequest{Reason: "the disk is new", Actor: "cli:root@test"}))
+		w.command(in.Backend(nil).Do(t.Context(), api.AcceptRequest{Reason: "the disk is new", Actor: "cli:root@test"}))
 		pass(time.Minute)
 		w.wantPodsDeleted(2)
 		wantMayPrune(t, in, true)
@@ -240,7 +240,7 @@ func TestAJournalThatCanBeWrittenAgainIsNoticedWithoutAnyEvent(t *testing.T) {
 		in := w.start(nil)
 		pass(time.Minute)
 		store.Break(errors.New("no space left on device"))
-		err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"})
+		err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"})
 		if !errors.Is(err, journal.ErrUnwritable) {
 			t.Fatalf("pause on a full disk: %v", err)
 		}
@@ -282,7 +282,7 @@ func TestTheLogTellsOfLostNodesAndOfWhatHoldsEKCOBack(t *testing.T) {
 		w.addPods()
 		in := w.start(nil)
 		pass(time.Minute)
-		if err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "new switch", Actor: "cli:root@test"}); err != nil {
+		if err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "new switch", Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
 		}
 		w.loseWorker()
@@ -310,7 +310,7 @@ func TestRetentionKeepsTheLastFactsAndThePausesInForce(t *testing.T) {
 			w.cluster.ReturnNode("worker-2")
 			pass(time.Minute)
 		}
-		if err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"}); err != nil {
+		if err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
 		}
 		needed, err := in.Needed(t.Context())
@@ -347,7 +347,7 @@ func TestAPurgeThatWasCancelledIsNotBegunAgainAfterItsEventsHaveLeft(t *testing.
 		if len(open) != 1 {
 			t.Fatalf("open are %+v", open)
 		}
-		if err := in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: open[0].ID, Actor: "cli:root@test"}); err != nil {
+		if err := in.Backend(nil).Do(t.Context(), api.CancelRequest{Action: open[0].ID, Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)

@@ -72,20 +72,8 @@ func (o *Onlooker) Request(context.Context, fsm.Request) (api.Admission, error) 
 	return api.Admission{}, o.refuse()
 }
 
-// Pause implements api.Backend.
-func (o *Onlooker) Pause(context.Context, api.PauseRequest) error { return o.refuse() }
-
-// Resume implements api.Backend.
-func (o *Onlooker) Resume(context.Context, api.ResumeRequest) error { return o.refuse() }
-
-// Retry implements api.Backend.
-func (o *Onlooker) Retry(context.Context, api.ActionCommand) error { return o.refuse() }
-
-// Cancel implements api.Backend.
-func (o *Onlooker) Cancel(context.Context, api.ActionCommand) error { return o.refuse() }
-
-// Accept implements api.Backend.
-func (o *Onlooker) Accept(context.Context, api.AcceptRequest) error { return o.refuse() }
+// Do implements api.Backend.
+func (o *Onlooker) Do(context.Context, api.Command) error { return o.refuse() }
 
 // Export implements api.Backend.
 func (o *Onlooker) Export(context.Context, io.Writer, journal.Query) error { return o.refuse() }

@@ -77,7 +77,7 @@ func (w *world) lostPurge() {
 
 func (w *world) accept(in *incarnation) {
 	w.t.Helper()
-	if err := in.Backend(nil).Accept(w.t.Context(), api.AcceptRequest{Actor: "cli:root@test"}); err != nil {
+	if err := in.Backend(nil).Do(w.t.Context(), api.AcceptRequest{Actor: "cli:root@test"}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -158,7 +158,7 @@ func TestAnActionThatWasCancelledInTheLostEventsIsNotCarriedOut(t *testing.T) {
 		in, action := w.heldPurge()
 		pass(5 * time.Second)
 		old := w.copied()
-		if err := in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: action, Actor: "cli:root@test"}); err != nil {
+		if err := in.Backend(nil).Do(t.Context(), api.CancelRequest{Action: action, Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute)
@@ -204,7 +204,7 @@ func TestAPauseThatAnOlderJournalForgotIsNotPassedOver(t *testing.T) {
 		w.policy.PurgeDeadNodes = true
 		in := w.started()
 		old := w.copied()
-		if err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "new switch", Actor: "cli:root@test"}); err != nil {
+		if err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "new switch", Actor: "cli:root@test"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
@@ -296,8 +296,8 @@ func TestTheEventThatTheMirrorNamesStaysInTheJournal(t *testing.T) {
 		w := newWorld(t)
 		in := w.started()
 		backend := in.Backend(nil) // whose words are no facts that stay anyway
-		w.command(backend.Pause(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"}))
-		w.command(backend.Resume(t.Context(), api.ResumeRequest{Actor: "cli:root@test"}))
+		w.command(backend.Do(t.Context(), api.PauseRequest{Reason: "test", Actor: "cli:root@test"}))
+		w.command(backend.Do(t.Context(), api.ResumeRequest{Actor: "cli:root@test"}))
 		pass(time.Second)
 		covered := in.mirror.Covered()
 		needed, err := in.Needed(t.Context())

@@ -25,10 +25,10 @@ func pausing(node string) objection {
 	return objection{
 		fsm.RulePaused,
 		func(w *world, in *incarnation) {
-			w.command(in.Backend(nil).Pause(w.t.Context(), api.PauseRequest{Name: node, Reason: "new switch", Actor: "cli:root@test"}))
+			w.command(in.Backend(nil).Do(w.t.Context(), api.PauseRequest{Name: node, Reason: "new switch", Actor: "cli:root@test"}))
 		},
 		func(w *world, in *incarnation) {
-			w.command(in.Backend(nil).Resume(w.t.Context(), api.ResumeRequest{Name: node, Actor: "cli:root@test"}))
+			w.command(in.Backend(nil).Do(w.t.Context(), api.ResumeRequest{Name: node, Actor: "cli:root@test"}))
 		},
 	}
 }

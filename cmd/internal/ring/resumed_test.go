@@ -15,7 +15,7 @@ import (
 // resumes ends all pauses of the cluster while the mirror cannot have it.
 func (w *world) resumes(in *incarnation) {
 	w.t.Helper()
-	err := in.Backend(nil).Resume(w.t.Context(), api.ResumeRequest{Actor: person})
+	err := in.Backend(nil).Do(w.t.Context(), api.ResumeRequest{Actor: person})
 	if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 0 {
 		w.t.Fatalf("it is answered with %v, in force are %+v", err, w.state().Pauses)
 	}
@@ -71,7 +71,7 @@ func TestAPauseSetBeforeAnOlderCopyIsUsedStaysBesideAnOlderEKCO(t *testing.T) {
 		old := w.copied()
 		for range 3 {
 			w.pauses(in, "worker-1", 0)
-			w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+			w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
 		}
 		pass(time.Minute)
 		w.dies(in)
@@ -119,7 +119,7 @@ func TestAPauseSetPastASalvageStays(t *testing.T) {
 				kept := w.state().Seq
 				for range 3 {
 					w.pauses(in, "worker-1", 0)
-					w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+					w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
 				}
 				pass(time.Minute)
 				w.dies(in)

@@ -61,7 +61,7 @@ func TestRetentionKeepsAJumpOfTheClockAfterAllThatAnAgeCountsFrom(t *testing.T) 
 		before, after func(w *world, in *incarnation)
 	}{
 		"a pause": {func(w *world, in *incarnation) {
-			w.command(in.Backend(nil).Pause(w.t.Context(), api.PauseRequest{For: 10 * time.Hour, Actor: "cli:root@test"}))
+			w.command(in.Backend(nil).Do(w.t.Context(), api.PauseRequest{For: 10 * time.Hour, Actor: "cli:root@test"}))
 		}, func(w *world, _ *incarnation) { w.cluster.Exclude("worker-1", true) }},
 		"a pod of a node of which there are newer facts": {
 			func(w *world, _ *incarnation) { w.addPods(); w.loseWorker() },

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/purge"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -64,7 +65,7 @@ func TestANodeGoneBeforeEKCOCameIsPurgedOnceByItsTraces(t *testing.T) {
 					t.Fatalf("explained as %+v, %v", explained, err)
 				}
 				warned := slices.ContainsFunc(explained.Checks, func(c api.CheckResult) bool {
-					return c.Preflight == purge.NodeWasSeen && c.Verdict == api.VerdictWarn
+					return c.Preflight == purge.NodeWasSeen && c.Verdict == actions.VerdictWarn
 				})
 				if !warned {
 					t.Errorf("the checks are %+v", explained.Checks)

@@ -49,7 +49,7 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 		}
 		since := "the journal cannot be written, since " + stamp(j.UnwritableSince) + ": no space left on device"
 		_, unknownErr := in.Backend(nil).Explain(t.Context(), askPurge("worker-9"))
-		pauseErr := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "r", Actor: "a"})
+		pauseErr := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "r", Actor: "a"})
 		_, requestErr := in.Backend(nil).Request(t.Context(), askPurge("worker-1"))
 		for _, err := range []error{unknownErr, pauseErr, requestErr} {
 			if err == nil || !strings.Contains(err.Error(), since) {

@@ -75,7 +75,7 @@ func TestACancelReachesTheActionThatWaitsAtOnce(t *testing.T) {
 		in := w.start(nil)
 		pass(time.Minute)
 		action := w.purgeWaits(in, fsm.Held)
-		w.command(in.Backend(nil).Cancel(t.Context(), api.ActionCommand{Action: action, Reason: "it comes back", Actor: "cli:root@test"}))
+		w.command(in.Backend(nil).Do(t.Context(), api.CancelRequest{Action: action, Reason: "it comes back", Actor: "cli:root@test"}))
 		pass(time.Second)
 		if open := w.state().OpenActions(); len(open) != 0 {
 			t.Errorf("a second after its cancel, open is %+v", open)
@@ -95,7 +95,7 @@ func TestARetryReachesTheActionThatStalledAtOnce(t *testing.T) {
 		pass(time.Minute)
 		action := w.purgeWaits(in, fsm.Stalled)
 		w.cluster.Allow(kubesim.DeleteNodes)
-		w.command(in.Backend(nil).Retry(t.Context(), api.ActionCommand{Action: action, Reason: "allowed now", Actor: "cli:root@test"}))
+		w.command(in.Backend(nil).Do(t.Context(), api.RetryRequest{Action: action, Reason: "allowed now", Actor: "cli:root@test"}))
 		pass(time.Second)
 		if n := w.cluster.Count("delete-node worker-2"); n != 1 {
 			t.Errorf("a second after its retry, the Node was deleted %d times; open is %+v", n, w.state().OpenActions())

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -81,10 +82,10 @@ func readiness(checks []api.CheckResult, command string) string {
 	warnings, hold := 0, api.CheckResult{}
 	for _, check := range checks {
 		switch check.Verdict {
-		case api.VerdictPass, api.VerdictUnasked:
-		case api.VerdictWarn:
+		case actions.VerdictPass, actions.VerdictUnasked:
+		case actions.VerdictWarn:
 			warnings++
-		case api.VerdictHold:
+		case actions.VerdictHold:
 			hold = check
 		default:
 			return "is refused now: " + Clean(words.Held(check.Preflight, check.Reason))
@@ -99,13 +100,13 @@ func readiness(checks []api.CheckResult, command string) string {
 	return "can begin now. To do it: " + Clean(command)
 }
 
-func toneOfVerdict(v api.Verdict) tone {
+func toneOfVerdict(v actions.VerdictKind) tone {
 	switch v {
-	case api.VerdictPass:
+	case actions.VerdictPass:
 		return good
-	case api.VerdictWarn, api.VerdictHold:
+	case actions.VerdictWarn, actions.VerdictHold:
 		return doubtful
-	case api.VerdictUnasked:
+	case actions.VerdictUnasked:
 		return faint
 	}
 	return bad

@@ -34,8 +34,6 @@ type Options struct {
 	Color bool
 	// Live writes each event as early as possible, for a followed history.
 	Live bool
-	// NoHeader omits the header of a table.
-	NoHeader bool
 	// Lookup returns the event with a sequence number, if there is one. Histories use it for the causes of actions. It
 	// may be nil.
 	Lookup func(seq uint64) (journal.Event, bool)
@@ -53,7 +51,7 @@ type Options struct {
 func NewHistory(w io.Writer, format string, options Options) (History, error) {
 	switch format {
 	case "table", "wide":
-		return &historyTable{w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, wide: format == "wide", headed: options.NoHeader}, nil
+		return &historyTable{w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, wide: format == "wide"}, nil
 	case "json":
 		return historyJSON{w}, nil
 	case "yaml":

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -466,7 +467,7 @@ func TestAnExplanationShowsStepsFactsAndPreflights(t *testing.T) {
 		Plan: journal.Plan{Facts: []byte(`{"node_uid":"uid-w2","addresses":["10.0.0.2"]}`), Steps: []journal.PlannedStep{
 			{ID: "delete-node", Irreversible: true, Timeout: journal.Duration(time.Minute), Preflights: []string{"NodeStillGone", "StormBrake"}},
 		}},
-		Checks: []api.CheckResult{{Preflight: "NodeStillGone", Verdict: api.VerdictPass}, {Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}},
+		Checks: []api.CheckResult{{Preflight: "NodeStillGone", Verdict: actions.VerdictPass}, {Preflight: "StormBrake", Verdict: actions.VerdictWarn, Reason: "4 of 6"}},
 	}, "ekco purge-node worker-2", false)
 	if err != nil {
 		t.Fatal(err)
@@ -475,12 +476,14 @@ func TestAnExplanationShowsStepsFactsAndPreflights(t *testing.T) {
 }
 
 func TestAnExplanationBeginsWithItsVerdict(t *testing.T) {
-	check := func(v api.Verdict) api.CheckResult { return api.CheckResult{Preflight: "P", Verdict: v, Reason: "r"} }
+	check := func(v actions.VerdictKind) api.CheckResult {
+		return api.CheckResult{Preflight: "P", Verdict: v, Reason: "r"}
+	}
 	for want, checks := range map[string][]api.CheckResult{
-		"can begin now. To do it: ekco x":                 {check(api.VerdictPass), check(api.VerdictUnasked)},
-		"can begin now, with 1 warning. To do it: ekco x": {check(api.VerdictWarn), check(api.VerdictPass)},
-		"would wait now, because r (P)":                   {check(api.VerdictHold), check(api.VerdictWarn)},
-		"is refused now: r (P)":                           {check(api.VerdictHold), check(api.VerdictRefuse), check(api.VerdictPass)},
+		"can begin now. To do it: ekco x":                 {check(actions.VerdictPass), check(actions.VerdictUnasked)},
+		"can begin now, with 1 warning. To do it: ekco x": {check(actions.VerdictWarn), check(actions.VerdictPass)},
+		"would wait now, because r (P)":                   {check(actions.VerdictHold), check(actions.VerdictWarn)},
+		"is refused now: r (P)":                           {check(actions.VerdictHold), check(actions.VerdictAbandon), check(actions.VerdictPass)},
 	} {
 		var out bytes.Buffer
 		if err := Explanation(&out, api.Explanation{Checks: checks}, "ekco x", false); err != nil {

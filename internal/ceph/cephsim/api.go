@@ -69,7 +69,7 @@ func (c *Cluster) Health(ctx context.Context) (ceph.Health, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	health := c.health
-	health.MgrActive, health.Monitors, health.Quorum = !c.noMgr, 1, []string{"a"}
+	health.MgrActive, health.Quorum = !c.noMgr, []string{"a"}
 	health.PGs = c.groups()
 	if !c.whole() {
 		health.Status = ceph.HealthWarn

@@ -138,16 +138,6 @@ func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	return found, nil
 }
 
-// works reports whether a pod can run on the node, or could if the node were not cordoned.
-func works(facts journal.NodeFacts) bool {
-	for _, taint := range facts.Taints {
-		if taint.Key != journal.TaintUnschedulable {
-			return false
-		}
-	}
-	return true
-}
-
 // of returns the facts of the certificates in a node's files, or else of the certificates that the node serves.
 func (s *Store) of(ctx context.Context, node kube.Node, known journal.CertificateFacts) journal.CertificateFacts {
 	s.mu.Lock()
@@ -161,13 +151,13 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 			facts.Certificates, facts.Unreadable, skew = known.Certificates, known.Unreadable, time.Duration(known.On.ClockAhead)
 		}
 	}
-	if !looked && !ofFiles(facts.Certificates) && works(node.Facts) {
+	if !looked && !ofFiles(facts.Certificates) && kube.CanRunPods(node.Facts) {
 		if served := s.served(ctx, node.Facts.InternalIP); len(served) > 0 {
 			facts.Certificates = served
 		}
 	}
 	facts.Version = journal.CertificateFactsVersion
-	facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: works(node.Facts)}
+	facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: kube.CanRunPods(node.Facts)}
 	if skew != 0 {
 		facts.On.ClockAhead = journal.Duration(skew.Round(time.Minute))
 		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: EKCO renews nothing there until one of them is corrected",

@@ -3,7 +3,6 @@ package secrets
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -99,7 +98,7 @@ func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journa
 		}
 		return fmt.Sprintf("pod %s/%s was not restarted", servers.pods.Namespace, left[0].Name), nil
 	case restartDaemonSet:
-		read, found, err := s.daemonSet(ctx, servers.daemons)
+		read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, servers.daemons)
 		if err != nil || !found || !restartedAt(&read).Before(since.Truncate(time.Second)) {
 			return "", err
 		}
@@ -253,14 +252,6 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 // restartedAnnotation is the annotation that "kubectl rollout restart" sets.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read appsv1.DaemonSet, found bool, err error) {
-	read, err = kube.Get[appsv1.DaemonSet](ctx, s.objects, ref)
-	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return read, false, nil
-	}
-	return read, err == nil, err
-}
-
 // restartedAt returns the time of the DaemonSet's last restart, or zero if it is unknown. It ignores a time in the future,
 // which would seem later than each restart until that time.
 func restartedAt(d *appsv1.DaemonSet) time.Time {
@@ -274,7 +265,7 @@ func restartedAt(d *appsv1.DaemonSet) time.Time {
 // restartDaemons makes the DaemonSet replace its pods according to its update strategy. EKCO only has the permission to
 // patch it.
 func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Time) error {
-	read, found, err := s.daemonSet(ctx, ref)
+	read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, ref)
 	if err != nil || !found || !restartedAt(&read).Before(since.Truncate(time.Second)) {
 		return err
 	}
@@ -295,7 +286,7 @@ func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Tim
 // pods on nodes that are not ready.
 func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	ref := of.daemons
-	read, found, err := s.daemonSet(ctx, ref)
+	read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, ref)
 	name := "DaemonSet " + ref.Namespace + "/" + ref.Name
 	switch now := read.Status; {
 	case err != nil || !found:
@@ -339,9 +330,6 @@ func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
 }
 
 func (s *Store) nodeReady(ctx context.Context, name string) (bool, error) {
-	node, err := kube.Get[corev1.Node](ctx, s.objects, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
-	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return true, nil // the DaemonSet does not count it
-	}
-	return nodeReady(&node), err
+	node, found, err := kube.Find[corev1.Node](ctx, s.objects, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
+	return !found || nodeReady(&node), err // the DaemonSet does not count a node that does not exist
 }

@@ -57,7 +57,7 @@ func New() *Rook {
 	return &Rook{
 		APIServer: sim.NewAPIServer(),
 		installation: rook.Installation{Present: true, Version: rook.Version{
-			Known: true, Major: 1, Minor: 10, Patch: 8, Text: "v1.10.8",
+			Known: true, Major: 1, Minor: 10, Patch: 8,
 		}},
 		clusterUID: ClusterUID, deployments: make(map[string]rook.OSDDeployment), pods: make(map[string]podOf), toolsPod: true,
 	}

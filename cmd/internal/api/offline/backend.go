@@ -146,46 +146,14 @@ func (b *Backend) Request(context.Context, fsm.Request) (api.Admission, error) {
 	return api.Admission{}, fmt.Errorf("request an action: %w", api.ErrNoOperator)
 }
 
-// Pause implements api.Backend.
-func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		return fsm.Pause(s, b.clock.Now(), p.Name, p.Reason, p.For, b.actor)
-	})
-}
-
-// Resume implements api.Backend.
-func (b *Backend) Resume(ctx context.Context, r api.ResumeRequest) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Resume(s, r.Name, r.Reason, b.actor) })
-}
-
-// Retry implements api.Backend.
-func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
-		if c.Force {
-			return fsm.RetryPast(s, c.Action, c.List, c.Reason, b.actor)
-		}
-		return fsm.Retry(s, c.Action, c.Reason, b.actor)
-	})
-}
-
-// Cancel implements api.Backend.
-func (b *Backend) Cancel(ctx context.Context, c api.ActionCommand) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Cancel(s, c.Action, c.Reason, b.actor) })
-}
-
-// Accept implements api.Backend.
-func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
-	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Accept(s, a.Reason, b.actor) })
-}
-
-// write decides with the folded state and appends, while no other process can use the file.
-func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
+// Do implements api.Backend. It decides with the folded state and appends, while no other process can use the file.
+func (b *Backend) Do(ctx context.Context, command api.Command) error {
 	return b.open(ctx, func(store *bolt.Store) error {
 		state, err := b.fold(ctx, store)
 		if err != nil {
 			return err
 		}
-		drafts, err := decide(state)
+		drafts, err := command.By(b.actor).Decide(state, b.clock.Now())
 		if len(drafts) > 0 {
 			_, appendErr := store.Append(ctx, drafts...)
 			err = errors.Join(err, appendErr)

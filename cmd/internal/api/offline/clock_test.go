@@ -42,7 +42,7 @@ func TestACommandWritesByTheClockOfTheOperatorOfTheSameBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	backend := offline.New(path, nil, nil, verify)
-	if err := backend.Pause(t.Context(), api.PauseRequest{Reason: "r", For: time.Hour, Actor: "cli:me@here"}); err != nil {
+	if err := backend.Do(t.Context(), api.PauseRequest{Reason: "r", For: time.Hour, Actor: "cli:me@here"}); err != nil {
 		t.Fatal(err)
 	}
 	status, err := backend.Status(t.Context())

@@ -33,7 +33,7 @@ func (a *run) askedBefore(g *group, preflights []string) []string {
 	return Union(preflights, a.gate)
 }
 
-// anyDone reports whether a step that satisfies those is done.
+// anyDone reports whether a step is done for which those returns true.
 func (a *run) anyDone(those func(*stepState) bool) bool {
 	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return those(s) && a.progress(s).Done() })
 }

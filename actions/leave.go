@@ -10,12 +10,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// skips calls [StepDef.Skips] once for each kind of step among the candidates. If a call fails, the step itself checks
+// skips calls [StepDef.FindSkipped] once for each kind of step among the candidates. If a call fails, the step itself checks
 // before it removes anything.
 func skips(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
 	asked := make(map[string]bool)
 	for _, c := range batch {
-		if c.code.Skips != nil && !asked[c.planned.Does] {
+		if c.code.FindSkipped != nil && !asked[c.planned.Does] {
 			asked[c.planned.Does] = true
 			left = append(left, askSkips(ctx, c.code, contexts[c.planned.ID])...)
 		}
@@ -33,7 +33,7 @@ func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journ
 	defer Catch(step.Log, "checking what the step must leave alone", &err)
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	left, err = code.Skips(ctx, step)
+	left, err = code.FindSkipped(ctx, step)
 	return left
 }
 

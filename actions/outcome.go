@@ -342,7 +342,7 @@ func outcomeOf(err error) (began, worse bool) {
 // failed records a failure, and stalls the action when the step's budget is spent. The other steps continue.
 func (a *run) failed(s *stepState, err error) {
 	if unfinished, is := errors.AsType[*UnfinishedError](err); is && unfinished.Waits {
-		a.mustWait(s, unfinished.Again, err)
+		a.mustWait(s, unfinished.RepeatStep, err)
 		return
 	}
 	a.endWaitHold(s)

@@ -17,8 +17,8 @@ type Admitter interface {
 
 // Asked is a [Machine] that checks the input of a person's request.
 type Asked interface {
-	// Asked checks the request's input and adds it to asked. It returns a *[RefusedError] if the input is wrong, which
-	// EKCO records, or a [NothingToDoError] if no action is necessary.
+	// Asked checks the request's input and adds it to asked. If the input is wrong, it returns a *[RefusedError], and
+	// EKCO records the refusal. If no action is necessary, it returns a [NothingToDoError].
 	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
 }
 
@@ -60,7 +60,7 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 		return Refuse(t, request, RuleReplaced, fmt.Sprintf(
 			"the name now belongs to another %s (uid %s) than the one you saw (uid %s); check it, then ask again", t.Machine(), t.UID, request.UID))
 	}
-	w := Look(s, p, now)
+	w := NewWorld(s, p, now)
 	admitNew := func() (Admission, error) { return w.admitNew(t, kind, request) }
 	switch open := s.OpenOf(Key(t.Subject), kind.Name); {
 	case s.Journal.SafeMode():

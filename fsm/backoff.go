@@ -70,8 +70,8 @@ func Doubled(pause, limit time.Duration, times int) time.Duration {
 	return min(pause, limit)
 }
 
-// tooEarly reports whether it is too early for another attempt. It is not if now is before the last attempt, because
-// the clock was set back then.
+// tooEarly reports whether it is too early for another attempt. If now is before the last attempt, the clock was set
+// back, and tooEarly returns false.
 func (v *FailedAttempts) tooEarly(now time.Time) bool {
 	return !now.Before(v.At) && now.Before(v.until())
 }

@@ -37,7 +37,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	case name == RuleOneAtATime:
 		return checkTurn(s, kind, &rec)
 	}
-	w := lookWithoutActions(s, p, now)
+	w := newWorldWithoutActions(s, p, now)
 	w.change = rec.Request.Change
 	t := s.Things[Key(rec.Subject)]
 	var result CheckResult

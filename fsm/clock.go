@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// minClockDifference is the difference below which two readings are taken as of the same clock. They differ a little,
-// because appending an event takes time.
+// minClockDifference is the difference below which EKCO takes two readings as readings of the same clock. Such readings
+// differ a little, because appending an event takes time.
 const minClockDifference = time.Second
 
 // Wrong reports whether EKCO knows that its clock and the API server's differ too much; see [journal.FarApart].

@@ -27,7 +27,7 @@ func partsOf(parts ...string) *journal.Change {
 // contested expects that of a change of these parts.
 func (h *house) contested(want bool, parts ...string) {
 	h.t.Helper()
-	if got := Look(h.s, h.p, h.now).Contested(h.s.Things["Lamp/hall"], partsOf(parts...)); got != want {
+	if got := NewWorld(h.s, h.p, h.now).Contested(h.s.Things["Lamp/hall"], partsOf(parts...)); got != want {
 		h.t.Errorf("a change of %q is contested: %t, want %t", parts, got, want)
 	}
 }

@@ -25,7 +25,7 @@ type Decisions struct {
 // Decide returns the decisions in state s at time now. It changes nothing. Once its events are folded, another call for
 // the same time returns no events.
 func Decide(s *State, p Policy, now time.Time) Decisions {
-	r := &round{World: Look(s, p, now), newRefusals: map[refusalKey]roundRefusal{}}
+	r := &round{World: NewWorld(s, p, now), newRefusals: map[refusalKey]roundRefusal{}}
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
 	want := r.want // allocates the function value only once
@@ -44,13 +44,13 @@ type round struct {
 	*World
 	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
 	kinds []askedKind
-	// plan is the plan for the current thing. waits are the actions that the thing wants and of whose kind only one
-	// runs at a time. Most plans stay empty and are not added to plans.
+	// plan is the plan for the current thing. waits are the actions that the thing wants, of kinds that run one action
+	// at a time. Most plans stay empty and are not added to plans.
 	plan  thingPlan
 	waits []waiting
 	// plans are the plans that have events, or things that wait.
 	plans []*thingPlan
-	// candidates has, for each kind of which only one action runs at a time, the things that want such an action.
+	// candidates has the things that want an action, by kind of action, for kinds that run one action at a time.
 	candidates  map[journal.ActionKind][]candidate
 	newRefusals map[refusalKey]roundRefusal
 	next        time.Time
@@ -77,13 +77,13 @@ type thingPlan struct {
 	events []journal.Draft
 }
 
-// waiting is a want of the current thing for an action of whose kind only one runs at a time.
+// waiting is an action that the current thing wants, of a kind that runs one action at a time.
 type waiting struct {
 	kind *ActionKind
 	want Want
 }
 
-// candidate is a thing that wants an action of whose kind only one runs at a time.
+// candidate is a thing that wants an action of a kind that runs one action at a time.
 type candidate struct {
 	plan *thingPlan
 	want Want
@@ -192,7 +192,7 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	if step == nil {
 		return journal.Draft{}, from, false
 	}
-	report := step.Tells(t, from, w.Now)
+	report := step.Report(t, from, w.Now)
 	to = journal.State(step.To)
 	typ, payload := t.machine.Transitioned(journal.ThingTransitioned{
 		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: report.Since, Reason: report.Reason,

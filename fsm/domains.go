@@ -58,10 +58,10 @@ const (
 	priorityAfter = 10 * time.Minute
 )
 
-// Taken says which other action prevents that a claim is granted.
+// Taken says which other action has the lock that a claim needs, or comes before the claim.
 type Taken struct {
-	// By is the id of the other action. Step is the step of it that holds the lock, or "" if By also waits for the
-	// lock.
+	// By is the id of the other action. Step is that action's step with the lock, or "" if that action also waits for
+	// the lock.
 	By, Step string
 	Domain   string
 	// Stuck says why Step does not continue automatically, or is "".
@@ -101,8 +101,8 @@ func domainText(domain string) string {
 	return "the " + strings.ReplaceAll(domain, "-", " ")
 }
 
-// Take grants the claim (ok is true), or puts it into the queue and returns why. After a grant, the caller must start
-// the steps and call [Domains.Began], or call [Domains.Leave].
+// Take grants the claim (ok is true), or puts the claim into the queue and returns the action that prevents the grant.
+// After a grant, the caller must start the steps and call [Domains.Began], or call [Domains.Leave].
 func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bool) {
 	if len(claim.Domains) == 0 || len(claim.Steps) == 0 {
 		return Taken{}, true
@@ -165,7 +165,7 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 	return slices.Compact(called)
 }
 
-// actionSet is a set of actions that come before a claim. It has only one of the actions, and whether there are others.
+// actionSet is a set of actions that come before a claim. It stores only one action, and whether there are others.
 type actionSet struct {
 	one    string
 	others bool
@@ -234,7 +234,7 @@ func (d *Domains) followClock(s *State) {
 	}
 }
 
-// free reports whether no other action holds a lock of the claim. If one does, free returns it.
+// free reports whether no other action holds a lock of the claim. Otherwise it returns such an action.
 func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	var taken []Taken
 	for _, rec := range s.Actions {
@@ -256,8 +256,8 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return firstTaken(taken)
 }
 
-// isNext reports whether no waiting claim for the same lock has priority over this claim. If one does, isNext returns
-// it.
+// isNext reports whether no waiting claim for the same lock has priority over this claim. Otherwise it returns the
+// action of such a claim.
 func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	since := now
 	if own := d.waiting[claim.key()]; own != nil {

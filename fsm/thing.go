@@ -94,8 +94,8 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 		return "", ""
 	}
 	for _, transition := range t.machine.table.Transitions {
-		if transition.To == string(t.State) && transition.Tells != nil {
-			reason = transition.Tells(t, t.State, now).Reason
+		if transition.To == string(t.State) && transition.Report != nil {
+			reason = transition.Report(t, t.State, now).Reason
 		}
 	}
 	if reason == "" { // its facts are newer than its state

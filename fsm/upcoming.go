@@ -69,7 +69,7 @@ func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []
 }
 
 func newForecast(s *State, p Policy, now time.Time) *forecast {
-	f := &forecast{round: &round{World: Look(s, p, now)}, clusterEntries: map[clusterKey]int{}}
+	f := &forecast{round: &round{World: NewWorld(s, p, now)}, clusterEntries: map[clusterKey]int{}}
 	f.newRefusals = map[refusalKey]roundRefusal{}
 	return f
 }

@@ -23,8 +23,8 @@ import (
 // The preflights of actions on primaries.
 const (
 	// AnotherAPIServer requires that the API servers of all other primaries answer before EKCO restarts one. API
-	// servers of lost nodes need not answer, unless all other primaries are lost: then one of them must. A person can
-	// override it. It does not apply to an API server with an expired certificate.
+	// servers of lost nodes need not answer, unless all other primaries are lost: then one of them must answer. A
+	// person can override this preflight. It does not apply to an API server with an expired certificate.
 	AnotherAPIServer = "AnotherAPIServer"
 	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff, because each attempt may
 	// restart an API server. It also holds a renewal while EKCO's clock differs too much from the API server's.
@@ -86,7 +86,7 @@ type Primaries struct {
 // OfPrimaries returns the actions.
 func OfPrimaries(p Primaries) []actions.Definition {
 	look := hosttask.Work{Tasks: p.Tasks, Does: journal.StepLookAtCertificates, Partial: true}
-	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, Lacks: p.missingEffects, Read: read[journal.ControlPlaneRenewed]}
+	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, MissingEffect: p.missingEffects, Read: read[journal.ControlPlaneRenewed]}
 	lookSteps := look.Steps()
 	looking := lookSteps[journal.StepLookAtCertificates]
 	looking.Step = reportFindings{looking.Step, p.Seen}
@@ -308,8 +308,8 @@ func (s noteAttempt) Do(ctx context.Context, _ actions.StepContext) (json.RawMes
 	return nil, err
 }
 
-// requireOthersAnswer holds the restart of an API server while another API server that must answer does not, or while
-// another EKCO may restart one. Actions of this EKCO exclude each other by their domain.
+// requireOthersAnswer holds the restart of an API server while another API server that must answer does not answer, or
+// while another EKCO may restart an API server. Actions of this EKCO exclude each other by their domain.
 func (p Primaries) requireOthersAnswer(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
@@ -337,8 +337,8 @@ func (p Primaries) requireOthersAnswer(ctx context.Context, record journal.Actio
 		node, strings.Join(reasons, "; "), record.ID)).About(key)
 }
 
-// silentServers returns the errors of API servers that must answer but do not, by node. API servers of lost nodes are included
-// only if all other primaries are lost and none answers.
+// silentServers returns the errors of API servers that must answer but do not, by node. API servers of lost nodes are
+// included only if all given nodes are lost and no API server answers.
 func (p Primaries) silentServers(ctx context.Context, all map[string]primaries.Server) map[string]error {
 	silent, lost := map[string]error{}, map[string]error{}
 	for name, server := range all {

@@ -28,10 +28,10 @@ type Work struct {
 	// Read checks the result of the program, and returns the part to record. If Read is nil, the whole result is
 	// recorded.
 	Read func(result json.RawMessage) (json.RawMessage, error)
-	// Lacks returns which effect of the ended program is not visible yet, or "". result is the return value of Read. If
-	// the effect is not visible within the timeout of the step, the program runs again. Lacks may be nil if the result
-	// alone proves the effect.
-	Lacks func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
+	// MissingEffect returns which effect of the ended program is not visible yet, or "". result is the return value of
+	// Read. If the effect is not visible within the timeout of the step, the program runs again. MissingEffect may be
+	// nil if the result alone proves the effect.
+	MissingEffect func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
 	// Verify makes the node use the changes of a task with [hosttask.Task.Trial], and returns an error if the node does
 	// not work with them. The task waits, and undoes the changes unless Verify returns nil in time.
 	Verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
@@ -296,8 +296,8 @@ func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task
 	if err != nil {
 		return r.proofWithoutResult(task, Outcome{Missing: err.Error()}, true)
 	}
-	if r.Lacks != nil {
-		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {
+	if r.MissingEffect != nil {
+		if why, err := r.MissingEffect(ctx, step, result); err != nil || why != "" {
 			return actions.Proof{Missing: why, Worse: true}, err
 		}
 	}

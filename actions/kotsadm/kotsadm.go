@@ -29,7 +29,7 @@ const scaleTimeout = 30 * time.Second
 func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actions.Definition {
 	set := object.Set[struct{}, journal.KotsadmFacts]{
 		Object: Object(objects), Changed: changed,
-		Lacks: func(_ journal.Subject, _ struct{}, live journal.KotsadmFacts) string { return lacks(live) },
+		MissingPart: func(_ journal.Subject, _ struct{}, live journal.KotsadmFacts) string { return lacks(live) },
 		Apply: func(ctx context.Context, of journal.Subject, _ struct{}) (journal.KotsadmFacts, error) {
 			return scale(ctx, objects, of.UID)
 		},

@@ -76,7 +76,7 @@ func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 
 // verify implements [hosttask.Work.Verify]. It makes HAProxy run with a new configuration, and waits until an API
 // server answers through HAProxy.
-func (p Parts) verify(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error {
+func (p Dependencies) verify(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error {
 	var on journal.LoadBalancerOnNode
 	if err := json.Unmarshal(result, &on); err != nil {
 		return err

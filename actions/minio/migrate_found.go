@@ -54,7 +54,7 @@ func usersOnlyIn(ctx context.Context, one, other minio.Store) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	return ours.Beyond(theirs), nil
+	return ours.NotIn(theirs), nil
 }
 
 // textOf returns a text for persons that names the data that EKCO found.
@@ -142,7 +142,7 @@ func missingText(step string, left journal.MinioCompared, record journal.ActionR
 
 // compareStores checks whether the highly available MinIO has all data of standalone MinIO, if EKCO did not make the
 // switch itself. Data that clients overwrote there later does not count as missing. Data that clients deleted there
-// later does: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
+// later does count: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
 type compareStores struct{ *migrator }
 
 func (s compareStores) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {

@@ -184,7 +184,7 @@ func (s deleteDeployment) requireNothingNested(ctx context.Context, step actions
 	_, err := findNested{s.api, s.sourceDrive}.Do(ctx, step)
 	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
 		// The last check is no longer valid, also if another client deletes the Deployment now.
-		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID, Outputs: json.RawMessage("{}")}
+		return &actions.UnfinishedError{Left: found.Left, Waits: true, RepeatStep: step.Planned.ID, Outputs: json.RawMessage("{}")}
 	}
 	return err
 }
@@ -231,8 +231,8 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	return left, err
 }
 
-// missingSince is missing, but only if the fingerprint of standalone MinIO differs from was. If it does not, only
-// attributes may have changed that standalone MinIO does not list.
+// missingSince is [sides.missing], but compares nothing if the fingerprint of standalone MinIO still equals was. Only
+// attributes that standalone MinIO does not list may then have changed.
 func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {

@@ -45,8 +45,8 @@ type listener struct {
 	// stops waiting for them.
 	echoes map[string]func()
 	silent bool
-	// removals are the removals since the last full pass, before those between the last two passes. The values are
-	// milliseconds since 1970.
+	// removals has the removals since the last full pass. before has the removals between the last two full passes. The
+	// values are milliseconds since 1970.
 	removals, before map[removalHash]int64
 	// failed is the reason why EKCO missed events. It is nil after the reason was logged.
 	failed error
@@ -63,7 +63,7 @@ func hashOf(bucket, key, id string) removalHash {
 // listen starts to listen to a pod before it returns, if ctx is the context of an open migration. It closes the store
 // when listening ends.
 func (h *listener) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
-	life := actions.Life(ctx)
+	life := actions.RunContext(ctx)
 	if h == nil || life == nil {
 		return nil
 	}

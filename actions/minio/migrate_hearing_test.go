@@ -34,7 +34,7 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 		store.AddBucket("c", nil)
 		life, over := context.WithCancel(t.Context())
 		listens := func(pod, id string) {
-			if err := h.listen(actions.WithLife(life), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
+			if err := h.listen(actions.WithRunContext(life), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -124,7 +124,7 @@ func TestAPodThatReportedNoEchoDoesNotSpeakForTheNext(t *testing.T) {
 		store.AddBucket("b", nil)
 		busy := mute{plainStore{store}, began.Add(2 * echoTimeout)}
 		for _, pod := range []string{"one", "two", "three"} {
-			if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return busy, nil }); err != nil {
+			if err := h.listen(actions.WithRunContext(t.Context()), minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return busy, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -140,7 +140,7 @@ func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 		store, h := s3sim.New(), &listener{}
 		store.AddBucket("b", nil)
 		began := time.Now()
-		if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore: plainStore{store}}, nil }); err != nil {
+		if err := h.listen(actions.WithRunContext(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore: plainStore{store}}, nil }); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -251,17 +251,17 @@ func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 		first, over := context.WithCancel(t.Context())
 		second, end := context.WithCancel(t.Context())
 		defer end()
-		listens(actions.WithLife(first), "one")
-		listens(actions.WithLife(second), "one") // which begins before the other has ended
+		listens(actions.WithRunContext(first), "one")
+		listens(actions.WithRunContext(second), "one") // which begins before the other has ended
 		over()
 		synctest.Wait()
-		listens(actions.WithLife(second), "one")
+		listens(actions.WithRunContext(second), "one")
 		v := store.Write("b", "key", "text", s3.Attributes{}, time.Now())
 		if store.Delete("b", "key", time.Now()); !h.removed("b", v) || h.failure() == nil {
 			t.Error("the second migration hears nothing, or nobody is told of the gap")
 		}
 		before := closed.Load()
-		listens(actions.WithLife(second), "two")
+		listens(actions.WithRunContext(second), "two")
 		if time.Sleep(listenLease + listenOverlap); closed.Load() != before+1 {
 			t.Errorf("%d connections were closed with the pod of before", closed.Load()-before)
 		}
@@ -269,7 +269,7 @@ func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 			t.Error(err)
 		}
 		ends = true
-		listens(actions.WithLife(second), "three")
+		listens(actions.WithRunContext(second), "three")
 		synctest.Wait()
 		if h.failure() == nil {
 			t.Error("nobody is told that a connection ended")

@@ -70,7 +70,7 @@ func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
 		life, over := context.WithCancel(t.Context())
 		defer over()
 		from := &holdingSource{Store: plainStore{source}}
-		if err := h.listen(actions.WithLife(life), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return from, nil }); err != nil {
+		if err := h.listen(actions.WithRunContext(life), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return from, nil }); err != nil {
 			t.Fatal(err)
 		}
 		var kept replica.Kept

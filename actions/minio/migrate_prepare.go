@@ -169,7 +169,7 @@ func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return refused, have.Beyond(want), nil
+	return refused, have.NotIn(want), nil
 }
 
 // rehearse sets each setting that acts automatically for a moment, and returns the settings that the target refuses: a

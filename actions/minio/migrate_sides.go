@@ -74,7 +74,7 @@ func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides
 	return m.openPod(ctx, pod, record)
 }
 
-// openPod is open for a given pod of standalone MinIO.
+// openPod is [migrator.open] for a given pod of standalone MinIO.
 func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record journal.ActionRecord) (sides, error) {
 	both, err := m.connect(ctx, pod)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	return s.mustBe(ctx, source, target)
 }
 
-// mustBe asks both for their ids, which must be these unless these are empty.
+// mustBe returns an error unless both stores have the given ids. An empty id matches every store.
 func (s *sides) mustBe(ctx context.Context, source, target string) (err error) {
 	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (st
 	if err != nil {
 		return "", err
 	}
-	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil
+	return objects.String() + "-" + listKey(all.NotIn(&s3.IAM{})), nil
 }
 
 // sideError names the side that did not answer as expected.
@@ -247,7 +247,7 @@ type fencedStore struct {
 	released func(name string) bool
 }
 
-// maxReadAgeForAdds is the maximum age of a read of the Service for changes that only add data.
+// maxReadAgeForAdds is the maximum age of the last read of the Service when EKCO makes a change that only adds data.
 const maxReadAgeForAdds = time.Second
 
 // Buckets omits the bucket of versions that EKCO set aside, because only the target has it.

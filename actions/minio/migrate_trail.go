@@ -34,7 +34,7 @@ func (t *trail) remember(version, set string) {
 	t.versions, t.set = append(t.versions, version), set
 }
 
-// unchanged reports whether the selector is the same at the resource version that was read as at the expected version.
+// unchanged reports whether the selector is the same at both resource versions.
 func (t *trail) unchanged(version, expected string) bool {
 	if version == expected || t == nil {
 		return version == expected

@@ -160,7 +160,7 @@ func (s deletePod) requireRecentCheck(ctx context.Context, step actions.StepCont
 	if _, started := errors.AsType[*minio.UnprovenError](changed); !started {
 		return changed
 	}
-	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, Again: journal.StepLookBeforeMinio}
+	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, RepeatStep: journal.StepLookBeforeMinio}
 }
 
 // checkInThisStep makes the check within this step, for a plan of an earlier EKCO, which has no step for the check.

@@ -98,17 +98,17 @@ func (a adoption) adoptDrafts() (drafts []journal.Draft) {
 			drafts = append(drafts, a.replace(mirrored))
 		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
-			drafts = append(drafts, leftDrafts(mirrored, a.own[known])...)
+			drafts = append(drafts, draftsOfLeftObjects(mirrored, a.own[known])...)
 		default:
-			drafts = append(drafts, leftDrafts(mirrored, a.own[known])...)
+			drafts = append(drafts, draftsOfLeftObjects(mirrored, a.own[known])...)
 		}
 	}
 	return drafts
 }
 
-// leftDrafts returns the events that record the objects that the mirrored action must not touch, because EKCO may not be able
-// to find that out again.
-func leftDrafts(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
+// draftsOfLeftObjects returns the events that name objects which the mirrored action must not touch, because EKCO may
+// not be able to find these objects again.
+func draftsOfLeftObjects(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
 	for _, what := range slices.Sorted(maps.Keys(mirrored.Left)) {
 		if own.Left[what] == "" {
 			drafts = append(drafts, draft(mirrored, journal.TypeActionLeft, journal.ActionLeft{What: what, Reason: mirrored.Left[what]}))

@@ -20,8 +20,8 @@ import (
 // does not overwrite it until it takes the mirror over (see [OnTakeover]) or loads it again.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
-// ErrOutdated is an error for the function set with [Judge]: the mirror names newer events of this journal than the
-// journal's file has.
+// ErrOutdated is returned by the function of [Judge] if the mirror names newer events of this journal than the journal's
+// file has.
 var ErrOutdated = errors.New("the journal lost its newest events")
 
 // Mirror writes the open actions to the cluster. One goroutine must call [Mirror.Run]. The other methods are safe for

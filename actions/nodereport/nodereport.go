@@ -26,8 +26,8 @@ const Does = "report"
 // Limit is the timeout of the program. The program ends before the timeout of its pod.
 const Limit = 30 * time.Second
 
-// Parts has the dependencies of the action.
-type Parts struct {
+// Dependencies has the dependencies of the action.
+type Dependencies struct {
 	Tasks   *tasks.Tasks
 	Objects kube.Objects
 	// Image is the image that has EKCO. Command has the arguments for the report.
@@ -36,7 +36,7 @@ type Parts struct {
 }
 
 // New returns the action.
-func New(parts Parts) actions.Definition {
+func New(parts Dependencies) actions.Definition {
 	work := hosttask.Work{Tasks: parts.Tasks, Does: Does, Partial: true, Read: read}
 	return actions.Definition{
 		Kind: journal.ActionReportNode, Noun: "report", Expendable: true,
@@ -55,7 +55,7 @@ func New(parts Parts) actions.Definition {
 	}
 }
 
-func (p Parts) task(node journal.Subject) tasks.Task {
+func (p Dependencies) task(node journal.Subject) tasks.Task {
 	return tasks.Task{
 		Name: "node-report", Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: p.Command,
 		Paths: nodereport.Paths(), Limit: journal.Duration(Limit),
@@ -64,7 +64,7 @@ func (p Parts) task(node journal.Subject) tasks.Task {
 
 // node reads the Node object. If the node is gone or was replaced, it returns an empty result, and the step reports the
 // reason.
-func (p Parts) node(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
+func (p Dependencies) node(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
 	object, err := p.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: subject.Name})
 	switch {
 	case errors.Is(err, kube.ErrNotFound):

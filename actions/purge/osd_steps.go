@@ -34,7 +34,7 @@ func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 	return actions.Proof{Done: true, Outputs: outputs}, nil
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s findOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -146,7 +146,7 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.Ceph.Out(ctx, ids...)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s outOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -246,7 +246,7 @@ func (v storageView) whyLeft(osd OSDFacts) string {
 	return name + " no longer belongs to the node, or is gone"
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -303,7 +303,7 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.
 	return nil, errors.Join(failures...)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s purgeFoundOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }

@@ -42,7 +42,7 @@ func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	return nil, storagePart(s).remove(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s removeDeployment) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
@@ -156,7 +156,7 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return nil, errors.Join(failures...)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedDeployments(ctx, step)
 }

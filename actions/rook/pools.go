@@ -40,7 +40,7 @@ type poolsPlan struct {
 const stepAllowOnce = "allow-single-copy"
 
 // setPools returns the action that sets numbers of one Ceph pool by command, one after the other.
-func (p Parts) setPools() actions.Definition {
+func (p Dependencies) setPools() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
 		// Only this record has the former value of the option, so the mirror must not leave it out first.
@@ -58,7 +58,7 @@ func (p Parts) setPools() actions.Definition {
 
 // poolPreflights returns the preflights for numbers of pools. A lowering has the usual checks, except that hosts need
 // not be gone: Ceph itself creates the mgr's pool, perhaps with more copies than there are hosts.
-func (p Parts) poolPreflights() map[string]actions.Preflight {
+func (p Dependencies) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
 		CephPoolsUnchanged: actions.CheckOf(poolsUnchanged{p}.check), StorageHostsThere: actions.CheckOf(hostsThere{p.Ceph}.check),
 		RoomForCopies: actions.CheckOf(room{p.Ceph, p.IsShort}.check), CopiesServe: actions.CheckOf(copiesServe{p.Ceph}.check),
@@ -71,9 +71,9 @@ func (p Parts) poolPreflights() map[string]actions.Preflight {
 }
 
 // planPools sets the number of copies first, because Ceph then also sets min_size.
-func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
+func (p Dependencies) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	captured := poolsPlan{RookChange: change}
-	if err := p.captureOption(ctx, &captured); err != nil {
+	if err := p.captureSingleCopyOption(ctx, &captured); err != nil {
 		return journal.Plan{}, err
 	}
 	facts, err := json.Marshal(captured)
@@ -128,9 +128,9 @@ func places(change journal.RookChange) []string {
 	})
 }
 
-// captureOption captures the option that a change to a single copy needs. Before Ceph 16 there is no option. Rook often
-// sets the option itself.
-func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
+// captureSingleCopyOption captures the option that a change to a single copy needs. Before Ceph 16 there is no option.
+// Rook often sets the option itself.
+func (p Dependencies) captureSingleCopyOption(ctx context.Context, captured *poolsPlan) error {
 	if !isSingleCopy(captured.RookChange) {
 		return nil
 	}
@@ -171,7 +171,7 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	return journal.RookFacts{Ceph: said}, nil
 }
 
-type poolsUnchanged struct{ parts Parts }
+type poolsUnchanged struct{ parts Dependencies }
 
 // check takes into account that Ceph sets min_size together with size. So after EKCO has set a number, a changed
 // min_size does not prove that another client set it.

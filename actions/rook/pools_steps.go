@@ -11,7 +11,7 @@ import (
 
 // setNumber sets one number of a pool; the step's id is the place of the number. If the change needs the option for
 // single copies, the option is on only during the change; see [singleCopy].
-type setNumber struct{ parts Parts }
+type setNumber struct{ parts Dependencies }
 
 // Prove implements [actions.Step]. If the option must be restored and Ceph does not answer, the step waits, which does
 // not count as a failed attempt.

@@ -55,7 +55,7 @@ func isRaising(change journal.RookChange) bool {
 	return false
 }
 
-func (p Parts) preflights() map[string]actions.Preflight {
+func (p Dependencies) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
 		RookUnchanged:      actions.CheckOf(unchanged{p.object()}.check),
 		StorageNodesReady:  actions.CheckOf(nodesReady{p.Nodes}.check),

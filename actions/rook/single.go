@@ -145,7 +145,7 @@ func restore(ctx context.Context, of Ceph, before ceph.Option) error {
 
 // undoOption is the undo step that restores the option's value from the plan. It retries without limit, and is done if
 // Ceph was removed.
-type undoOption struct{ parts Parts }
+type undoOption struct{ parts Dependencies }
 
 func (undoOption) before(step actions.StepContext) (ceph.Option, error) {
 	var captured poolsPlan

@@ -215,7 +215,7 @@ func TestWhoTakesOverWithoutKnowingThatTheOptionIsOnPutsItBack(t *testing.T) {
 // TestThatTheOptionIsToBeSetIsOnRecordFirst: what puts it back waits for nobody's storage.
 func TestThatTheOptionIsToBeSetIsOnRecordFirst(t *testing.T) {
 	record := journal.ActionRecord{Request: journal.ActionRequested{Input: numbers(3, 1)}}
-	of := Parts{Ceph: mgrPool(3, ceph.Option{}).ceph}.setPools()
+	of := Dependencies{Ceph: mgrPool(3, ceph.Option{}).ceph}.setPools()
 	plan, err := of.Plan(t.Context(), record)
 	if err != nil || len(plan.Undo) != 1 || len(plan.Steps) != 3 {
 		t.Fatalf("%v: the plan is %+v", err, plan)

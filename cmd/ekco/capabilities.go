@@ -27,7 +27,7 @@ type cluster struct {
 	objects kube.Objects
 	// rooks caches Rook's objects for the two capabilities that read them.
 	rooks   *rook.ReadCache
-	outside outside
+	outside externalClients
 	csr     csr.API
 	// authority has the CAs of API servers; nil means that any certificate is accepted.
 	authority *x509.CertPool
@@ -92,7 +92,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	}
 	calls, shrunk := measureCalls(metrics, log), &observers.Nudge{}
 	calls.ceph = triggerHosts(shrunk, calls.ceph)
-	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, calls)
+	beyond, err := newExternalClients(cfg, terms.ReadOnly, restConfig, calls)
 	tasks := hosttask.New(objects, client, cfg.HostTaskNamespace, log)
 	rotating := tasks
 	if cfg.RotateCertsNamespace != cfg.HostTaskNamespace {

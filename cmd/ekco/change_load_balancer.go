@@ -195,15 +195,15 @@ func (c *changer) run(ctx context.Context) error {
 		err := c.requestAndFollow(ctx)
 		switch {
 		case c.ended != nil:
-			return c.conclude(ctx)
+			return c.remainingWorkError(ctx)
 		case ctx.Err() != nil:
-			return c.conclusionOnTimeout(c.flags.stopReason(ctx))
+			return c.timeoutError(c.flags.stopReason(ctx))
 		case err != nil && isAnswer(err) && c.action == "":
 			return err
 		case err != nil && isAnswer(err):
-			return c.conclusionOnTimeout(err.Error())
+			return c.timeoutError(err.Error())
 		case c.action == "" && time.Since(c.started) > returnTimeout:
-			return c.conclusionOnTimeout(fmt.Sprintf("no operator has answered within %s", returnTimeout))
+			return c.timeoutError(fmt.Sprintf("no operator has answered within %s", returnTimeout))
 		}
 		c.leave()
 		if !errors.Is(err, api.ErrNoOperator) {

@@ -49,7 +49,7 @@ type balancers struct {
 }
 
 func (b *balancers) actions(kube.API) []actions.Definition {
-	return actionsbalancer.New(actionsbalancer.Parts{
+	return actionsbalancer.New(actionsbalancer.Dependencies{
 		Tasks: b.tasks, Running: b.running, List: b.list, Nodes: b.kube, HAProxy: b.cfg.InternalLoadBalancerHAProxyImage, Trial: b.cfg.InternalLoadBalancerTrial,
 		Image: b.cfg.HostTaskImage, Command: []string{hostTaskCommand, hostTaskBalancer},
 		SetKubeconfigs: []string{hostTaskCommand, hostTaskKubeconfigs}, Restarted: b.ofNodes.Look, Noted: b.ofList.Look,

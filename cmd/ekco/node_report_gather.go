@@ -43,7 +43,7 @@ type reporter struct {
 	flags nodeReportFlags
 	conn  *connection
 	actor string
-	// all has the reports in the order of the output. The first asked of them were requested.
+	// all has the reports in the order of the output. asked is the number of requested reports: they come first in all.
 	all   []*nodeReportState
 	asked int
 	// byAction has the requested reports that have not ended, by action id.

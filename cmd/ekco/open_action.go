@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction finds an open action by its id, or by the name of its node or thing if that has only one. A name without a
-// kind means the node of that name, if that has an open action.
+// openAction finds an open action by its id, or by the name of its node or thing if there is only one open action
+// about it. A name without a kind means the node of that name, if the node has an open action.
 func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {

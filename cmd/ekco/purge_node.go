@@ -141,7 +141,7 @@ const maxWorkers = 5
 
 // runOnce follows the purge in the process that does the work at present.
 func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	release, err := p.findWorker(ctx, cfg, log)
+	release, err := p.connectOrBecomeWorker(ctx, cfg, log)
 	if err != nil {
 		return err
 	}

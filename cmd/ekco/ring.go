@@ -137,7 +137,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	}
 	ringConfig.Beside = hostTaskCleanup(reached)
 	if undone := cfg.Undone(); undone != "" {
-		ringConfig.Without = []string{undone}
+		ringConfig.NotDone = []string{undone}
 	}
 	return ring.New(ctx, ringConfig)
 }

@@ -179,7 +179,7 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !renewalDue(t, w) || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, problemInterval); may {
+	if due, may := t.RepeatDue(journal.ActionRenewControlPlane, w.Policy, problemInterval); may {
 		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
 	}
 }

@@ -87,13 +87,13 @@ func (l *list) has(says string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
 }
 
-// wants calls want with a write of the ConfigMap, if that is out of date and the load balancers of all nodes that are
-// ready and not paused are up to date.
+// wants calls want with a write of the ConfigMap, if the ConfigMap is out of date and the load balancers of all nodes
+// that are ready and not paused are up to date.
 func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 	if t != s.list || !s.settled(w) || l.has(s.wantedList) {
 		return
 	}
-	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)
+	due, may := t.RepeatDue(journal.ActionNoteLoadBalancers, w.Policy, backoff)
 	if !may {
 		return
 	}

@@ -66,7 +66,7 @@ type balancer struct {
 	Worse bool `json:"worse,omitempty"`
 	// Lost says why EKCO no longer manages the load balancer, or is "".
 	Lost string `json:"lost,omitempty"`
-	// List is set only for the thing of the ConfigMap, which uses no other field.
+	// List is set only in the thing that stands for the ConfigMap. That thing uses no other field.
 	List *list `json:"list,omitempty"`
 }
 
@@ -161,9 +161,9 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// backendOf returns the address at which HAProxy must reach a node's API server. at is the present one, or "". It keeps
-// at if an API server answers there or at no address. Otherwise it returns the Node's address or, if that does not
-// answer, another address that does.
+// backendOf returns the address at which HAProxy must reach a node's API server. at is the present address, or "". It
+// returns at if an API server answers at that address, or at no address. Otherwise it returns the Node's address or, if
+// no API server answers there, another address at which one answers.
 func backendOf(at string, now journal.LoadBalancerFacts) string {
 	switch {
 	case !now.Asked:

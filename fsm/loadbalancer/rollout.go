@@ -50,7 +50,7 @@ func rolloutOf(w *fsm.World) *rollout {
 		} else if stalled++; stalled == maxStalled {
 			r.stop(fmt.Sprintf("%d nodes could not be changed, %s among them; repair the cause and run \"ekco retry\" for each, or \"ekco cancel\": then EKCO changes the other nodes", stalled, node))
 		}
-		r.stop(of(t).worse(node, rec))
+		r.stop(of(t).reasonNodeGotWorse(node, rec))
 	}
 	for _, t := range s.lost {
 		switch {
@@ -123,8 +123,9 @@ func hasBegun(node string, rec *journal.ActionRecord) bool {
 	return is
 }
 
-// worse returns why the node is in a worse state after an open action began to change its load balancer, or "".
-func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
+// reasonNodeGotWorse returns why the node is in a worse state after an open action began to change its load balancer,
+// or "".
+func (b *balancer) reasonNodeGotWorse(node string, rec *journal.ActionRecord) string {
 	write, broken := rec.Steps[journal.StepWriteLoadBalancer+" "+node], ""
 	switch {
 	case rec.Request.DryRun:

@@ -15,8 +15,8 @@ type sum struct {
 	// last event with facts about one of these nodes.
 	primaries []string
 	since     uint64
-	// overwritten is the end of the last change-load-balancer action that wrote load balancers, which may have written
-	// primaries that are out of date now; zero for none.
+	// overwritten is the end of the last change-load-balancer action that wrote load balancers; zero for none. The
+	// primaries that it wrote may be out of date now.
 	overwritten uint64
 	// waiting are the load balancers to update, in the order of the updates.
 	waiting []*fsm.Thing
@@ -25,8 +25,8 @@ type sum struct {
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// upToDate are the load balancers that are up to date. oldestCheck is the one whose last check is the oldest; nil
-	// for none.
+	// upToDate are the load balancers that are up to date. oldestCheck is the load balancer whose last check is the
+	// oldest; nil for none.
 	upToDate    []*fsm.Thing
 	oldestCheck *fsm.Thing
 	// list is the thing of the ConfigMap; nil if EKCO knows none. wantedList is the wanted content of the ConfigMap.

@@ -133,5 +133,5 @@ func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due
 	if t.Last[kind] == nil || b.Tried == nil || !sameConfig(*b.Tried, wanted) || b.Tried.Image != wanted.Image || b.Tried.Version != wanted.Version || b.Asked < s.rewriteAfter() {
 		return time.Time{}, true
 	}
-	return t.Again(kind, w.Policy, backoff)
+	return t.RepeatDue(kind, w.Policy, backoff)
 }

@@ -42,7 +42,7 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
 		return // the replicas on lost nodes only seem to run
 	}
-	due, may := t.Again(journal.ActionMigrateMinio, w.Policy, fsm.RetryAfter)
+	due, may := t.RepeatDue(journal.ActionMigrateMinio, w.Policy, fsm.RetryAfter)
 	if !may {
 		return
 	}

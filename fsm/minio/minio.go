@@ -56,8 +56,8 @@ type MinIO struct {
 	Set journal.MinioScaled `json:"set,omitzero"`
 	// Made says for each kind of action whether the last action made its change, even if it then failed.
 	Made map[journal.ActionKind]bool `json:"made,omitempty"`
-	// Ours is when EKCO last copied data to the highly available MinIO, if that has not served clients since. All older
-	// data there is a copy. Zero if EKCO did not copy.
+	// Ours is when EKCO last copied data to the highly available MinIO. It is zero if EKCO copied nothing, or if that
+	// MinIO has served clients since. Data written to that MinIO before Ours is EKCO's copy.
 	Ours time.Time `json:"ours,omitzero"`
 	// Source is the id of the store from which EKCO copied, Target that of the highly available MinIO's store.
 	Source string `json:"source,omitempty"`

@@ -19,8 +19,8 @@ func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) 
 }
 
 // replacing returns the UID of the Deployment that an open migration deletes, or "" if no migration has begun to delete
-// it. In safe mode it also returns the Deployment of a migration that has switched the Service, because that does not
-// continue then.
+// it. In safe mode it also returns the Deployment of a migration that has switched the Service, because such a
+// migration does not continue in safe mode.
 func replacing(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
@@ -40,7 +40,7 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {
 		return
 	}
-	due, may := t.Again(journal.ActionRepairMinio, w.Policy, fsm.RetryAfter)
+	due, may := t.RepeatDue(journal.ActionRepairMinio, w.Policy, fsm.RetryAfter)
 	if !may {
 		return
 	}

@@ -55,11 +55,11 @@ func (m machine) Table() fsm.Table {
 		About:   "Two objects at most: Prometheus `monitoring/k8s` and Alertmanager `monitoring/prometheus-alertmanager`. The identity is the object's UID.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Tells: fsm.Tells("its number of replicas does not fit the number of nodes")},
-			{Event: "scale", From: fsm.Names(Behind, InStep), To: string(Scaling), When: "a scale-monitoring action is open", Tells: fsm.Tells("its replicas are being set")},
-			{Event: "reached", From: fsm.Names(Behind, Scaling), To: string(InStep), When: "its replicas match the number of nodes", Tells: fsm.Tells("its number of replicas fits the number of nodes")},
-			{Event: "removed", From: fsm.Names(InStep, Behind, Scaling), To: string(Removed), When: "the object is deleted", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again", Tells: fsm.Tells("it is back")},
+			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Report: fsm.ReportReason("its number of replicas does not fit the number of nodes")},
+			{Event: "scale", From: fsm.Names(Behind, InStep), To: string(Scaling), When: "a scale-monitoring action is open", Report: fsm.ReportReason("its replicas are being set")},
+			{Event: "reached", From: fsm.Names(Behind, Scaling), To: string(InStep), When: "its replicas match the number of nodes", Report: fsm.ReportReason("its number of replicas fits the number of nodes")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Scaling), To: string(Removed), When: "the object is deleted", Report: m.ReportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again", Report: fsm.ReportReason("it is back")},
 		},
 	}
 }

@@ -125,13 +125,13 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	case s.Journal.SafeMode():
 		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
 	case open == nil:
-		return admitNew(fsm.Look(s, p, now), n, request)
+		return admitNew(fsm.NewWorld(s, p, now), n, request)
 	}
-	return admitOpen(fsm.Look(s, p, now), n, open, request)
+	return admitOpen(fsm.NewWorld(s, p, now), n, open, request)
 }
 
 // choose returns which of several nodes with the same name a person wants to purge. This is the present node, except if
-// that answers and the open purge of an earlier node is past its point of no return: then the person wants to finish
+// the present node answers and the open purge of an earlier node is past its point of no return: then the person wants to finish
 // that purge, and not to purge the replacement. With --force it is always the present node.
 func choose(s *fsm.State, nodes []*Node, request Request) *Node {
 	present := nodes[0]

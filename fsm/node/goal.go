@@ -98,9 +98,9 @@ func (n *Node) hasPodsToFree() bool {
 	return false
 }
 
-func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
+func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Report {
 	n := of(t)
-	telling := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
+	telling := fsm.Report{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
 	if telling.Since.After(now) {
 		telling.Since = now
 	}
@@ -110,37 +110,37 @@ func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	return telling
 }
 
-func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Report {
 	n := of(t)
 	if last := n.lastPurge(); from == Purging && last != nil && last.Outcome == journal.OutcomeCancelled {
-		return fsm.Telling{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
+		return fsm.Report{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
 	}
-	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
+	return fsm.Report{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
 }
 
-// reportOpen returns a function for [fsm.Transition.Tells] with this reason and without a cause, for a transition that
-// open actions cause and not a single event.
-func reportOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{Reason: reason} }
+// reportOpen returns a function for [fsm.Transition.Report]. The Report has this reason, but no cause: open actions
+// cause the transition, not one particular event.
+func reportOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Report {
+	return func(*fsm.Thing, journal.State, time.Time) fsm.Report { return fsm.Report{Reason: reason} }
 }
 
-func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	return fsm.Telling{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
+	return fsm.Report{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
 }
 
-func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	telling := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
+	telling := fsm.Report{Reason: stopReason(n, from), Since: n.UnreachableSince}
 	if from == Purging && n.lastPurge() != nil {
 		telling.Cause = n.lastPurge().Seq
 	}
 	return telling
 }
 
-func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	return fsm.Telling{Reason: goneReason(n), Cause: n.GoneSeq}
+	return fsm.Report{Reason: goneReason(n), Cause: n.GoneSeq}
 }
 
 func stopReason(n *Node, from journal.State) string {

@@ -83,7 +83,7 @@ func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.
 	}
 }
 
-// Opened stores in the pods that a clear-node must free that this action frees them.
+// Opened stores the id of a clear-node in the pods that the action must free.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind != journal.ActionClearNode {
 		return

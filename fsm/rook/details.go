@@ -190,7 +190,7 @@ func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 // poolTarget returns how many copies of a pool EKCO wants, for a pool whose copies EKCO sets by command or Rook sets
 // from a custom resource. It returns false for other pools.
 func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (target int, is bool) {
-	if all := poolsOf(w, facts); all.sets(pool) {
+	if all := poolsOf(w, facts); all.setsByCommand(pool) {
 		return all.wanted(pool), true
 	}
 	for _, configured := range policyOf(w).Pools {

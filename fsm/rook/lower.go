@@ -118,8 +118,8 @@ const returnTimeout = 24 * time.Hour
 // for good: it is not in the CRUSH map, and no Node has its name. wishFewer returns one number at a time, and numbers
 // that wait for a host to return come last.
 //
-// It lowers a number only if that had its value while the host was still there, because a person set a newer value on
-// purpose. It does not lower the copies of a pool that Ceph does not have under Rook's name for it, or whose copies may
+// It lowers a number only if the number had this value while the host was still there, because a person set a newer
+// value on purpose. It does not lower the copies of a pool that Ceph does not have under Rook's name for it, or whose copies may
 // share a host: such an action could not begin, and all other actions of the kind would have to wait. The result is
 // never below the number of hosts in the CRUSH map, running or not, so that it does not conflict with [wishCopies].
 func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {

@@ -158,7 +158,7 @@ func (p pools) change(pool journal.CephPool) journal.RookChange {
 			change.Numbers[journal.PoolPlace(pool.Name, setting)] = journal.RookNumber{From: from, To: to}
 		}
 	}
-	if p.sets(pool) {
+	if p.setsByCommand(pool) {
 		size := min(p.wanted(pool), pool.Size+1) // one copy at a time, as in wishCopies
 		set(journal.PoolSize, pool.Size, size)
 		// If fewer hosts than minSize were up, Ceph would not serve the pool.
@@ -181,15 +181,15 @@ func hasGroups(pool journal.CephPool) bool {
 	return pool.RecordedEnough || pool.PGs >= journal.PoolPGMin
 }
 
-// sets reports whether EKCO sets the number of the pool's copies by command.
-func (p pools) sets(pool journal.CephPool) bool {
+// setsByCommand reports whether EKCO sets the pool's number of copies with a ceph command, not in a resource of Rook.
+func (p pools) setsByCommand(pool journal.CephPool) bool {
 	return !pool.Bound && (pool.Name == p.mgr || p.all)
 }
 
 // wanted returns how many copies the pool must have in the end, or the present number if EKCO does not set it or cannot
 // know it.
 func (p pools) wanted(pool journal.CephPool) int {
-	if p.policy.Off != "" || !p.managed || p.upHosts == 0 || !p.sets(pool) {
+	if p.policy.Off != "" || !p.managed || p.upHosts == 0 || !p.setsByCommand(pool) {
 		return pool.Size
 	}
 	return p.size(pool)
@@ -231,9 +231,9 @@ func lowersCopies(change journal.RookChange) bool {
 	return setsCopies(change, func(number journal.RookNumber) bool { return number.To < number.From })
 }
 
-func setsCopies(change journal.RookChange, so func(journal.RookNumber) bool) bool {
+func setsCopies(change journal.RookChange, matches func(journal.RookNumber) bool) bool {
 	for place, number := range change.Numbers {
-		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && so(number) {
+		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && matches(number) {
 			return true
 		}
 	}

@@ -68,11 +68,11 @@ func (m machine) Table() fsm.Table {
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Tells: fsm.Tells("it differs from what the settings and the number of nodes require")},
-			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: fsm.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: fsm.Tells("it needs no change")},
-			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: fsm.Tells("it is back")},
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Report: fsm.ReportReason("it differs from what the settings and the number of nodes require")},
+			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Report: fsm.ReportReason("it is being changed")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Report: fsm.ReportReason("it needs no change")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Report: m.ReportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Report: fsm.ReportReason("it is back")},
 		},
 	}
 }
@@ -113,7 +113,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	kind := kindOf(t.Subject)
-	if due, may := t.Again(kind, w.Policy, fsm.RetryAfter); may {
+	if due, may := t.RepeatDue(kind, w.Policy, fsm.RetryAfter); may {
 		want(fsm.Want{Kind: kind, Due: due, Rank: t.Since, Change: &asked.change})
 	}
 }

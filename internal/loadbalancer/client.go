@@ -34,7 +34,7 @@ type Logs interface {
 	PodLog(ctx context.Context, namespace, name string, last int64) (string, error)
 }
 
-// Client is the [Running] of a real cluster.
+// Client implements [Running] for a real cluster.
 type Client struct {
 	objects kube.Objects
 	logs    Logs

@@ -199,7 +199,7 @@ func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string)
 	if err != nil {
 		return nil, err
 	}
-	kept := have.Beyond(want)
+	kept := have.NotIn(want)
 	return slices.DeleteFunc(want.Differences(have), func(name string) bool { return slices.Contains(kept, name) }), nil
 }
 
@@ -217,7 +217,7 @@ func (c *Client) setGroups(ctx context.Context, want *IAM) error {
 
 // removeIAM removes the entries that want does not have, because the import removes nothing.
 func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name string) bool) error {
-	extra := have.Beyond(want)
+	extra := have.NotIn(want)
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]

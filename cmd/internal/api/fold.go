@@ -39,7 +39,7 @@ func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int {
 		return strings.Compare(a.Name+"\x00"+a.UID, b.Name+"\x00"+b.UID)
 	})
-	status.Things = thingsOf(fsm.Look(s, p, now))
+	status.Things = thingsOf(fsm.NewWorld(s, p, now))
 	return status
 }
 

@@ -58,7 +58,7 @@ type ContestStatus struct {
 	Key    string    `json:"key"`
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
-	// Until is when EKCO may repeat it.
+	// Until is when EKCO may repeat the change.
 	Until time.Time `json:"until"`
 }
 

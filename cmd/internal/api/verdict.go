@@ -67,7 +67,7 @@ type Problem struct {
 	Command string `json:"command"`
 }
 
-// apiGrace is how long the Kubernetes API may not answer before that needs a person. An API server that restarts
+// apiGrace is how long the Kubernetes API may not answer before a person is needed. An API server that restarts
 // answers again in less time.
 const apiGrace = 5 * time.Minute
 
@@ -137,7 +137,7 @@ func mirrorProblems(status *Status) []Problem {
 	default:
 		return nil
 	}
-	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "EKCO retries; until then the EKCO of another machine would not know of them"}}
+	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "EKCO retries; until the mirror is written, an EKCO on another machine would not know these actions"}}
 }
 
 // safeModeReason returns the reason why EKCO is in safe mode, or "". A damaged journal usually lacks its newest events,
@@ -290,7 +290,7 @@ func NextTryHint(action journal.ActionRecord) string {
 	return "; EKCO retries it at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
-// othersGrace is how long a step may wait for another program or a person before that is a problem.
+// othersGrace is how long a step may wait for another program or a person before the wait is a problem.
 const othersGrace = 30 * time.Second
 
 // heldByOthers returns the step that has waited for others for the longest time, if it has waited longer than
@@ -298,14 +298,14 @@ const othersGrace = 30 * time.Second
 func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress, tooLong bool) {
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
 		held := steps[id]
-		if held.Foreign && now.Sub(held.Since) >= othersGrace && (step == "" || held.Since.Before(waits.Since)) {
+		if held.NeedsOthers && now.Sub(held.Since) >= othersGrace && (step == "" || held.Since.Before(waits.Since)) {
 			step, waits = id, held
 		}
 	}
 	return step, waits, step != "" && now.Sub(waits.Since) >= attemptGrace
 }
 
-// attemptGrace is how long the attempts of a step may fail before that needs a person. Temporary causes end in less
+// attemptGrace is how long the attempts of a step may fail before a person is needed. Temporary causes end in less
 // time.
 const attemptGrace = 5 * time.Minute
 
@@ -392,7 +392,7 @@ func adviceOfLost(status *Status, node string) string {
 }
 
 // isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
-// that if EKCO would not act on them anyway.
+// such a loss if EKCO would not act on these nodes anyway.
 func isHalfLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {

@@ -53,7 +53,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		if status.Starting != nil {
 			status.AsOf = api.LastSeen(s)
 		}
-		status.Absent = append(status.Absent, b.ring.cfg.Without...)
+		status.Absent = append(status.Absent, b.ring.cfg.NotDone...)
 		if b.ring.observers != nil {
 			status.Absent = append(status.Absent, b.ring.observers.Absent()...)
 		}

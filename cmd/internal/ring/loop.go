@@ -177,7 +177,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID, r.state.Carried())
 		r.refreshMirror()
 	}
-	r.cfg.Metrics.State(fsm.Look(r.state, r.cfg.Policy, r.clock.Now()))
+	r.cfg.Metrics.State(fsm.NewWorld(r.state, r.cfg.Policy, r.clock.Now()))
 	if r.state.Seq-r.lastSaved >= r.cfg.SnapshotEvery {
 		r.saveSnapshot(ctx)
 	}

@@ -81,7 +81,7 @@ func (r *Ring) withRetries(ctx context.Context, what string, f func(context.Cont
 	return err
 }
 
-// identify binds the journal to the cluster, or checks that it belongs to it.
+// identify binds the journal to the cluster, or checks that the journal belongs to the cluster.
 func (r *Ring) identify(ctx context.Context) error {
 	return r.withRetries(ctx, "read the identity of the cluster", func(ctx context.Context) error {
 		uid, err := r.kube.ClusterUID(ctx)

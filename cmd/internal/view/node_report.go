@@ -83,7 +83,8 @@ func heading(names ...string) []cell {
 	return cells
 }
 
-// maxClockDrift is the difference from which on a clock is marked, because certificates and leases depend on the clock.
+// maxClockDrift is the difference from which on the table marks a node's clock, because certificates and leases depend
+// on the clock.
 const maxClockDrift = 2 * time.Second
 
 func (n *NodeReport) clock() cell {

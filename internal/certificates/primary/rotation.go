@@ -61,9 +61,9 @@ type Result struct {
 	Failed []string `json:"failed,omitempty"`
 }
 
-// Failure returns the error of a host task that ran the rotation: it renewed no certificate although some were due, or a
+// TaskError returns the error of a host task that ran the rotation: it renewed no certificate although some were due, or a
 // component does not work after its restart. Other problems are only part of the result.
-func (r Result) Failure(err error) error {
+func (r Result) TaskError(err error) error {
 	why := strings.Join(r.Failed, "; ")
 	switch {
 	case len(r.Down) > 0:

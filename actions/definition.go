@@ -104,8 +104,8 @@ type StepDef struct {
 	WakeUp func(step StepContext) <-chan struct{}
 	// FindSkipped returns objects that the step would remove but must not, because they now belong to another owner. It
 	// changes nothing. It runs together with the step's preflights, also while one of them holds the step. EKCO records
-	// the objects before the step starts, in [journal.ActionRecord.Left], for the rest of the action. FindSkipped may return
-	// recorded objects again.
+	// the objects before the step starts, in [journal.ActionRecord.Left], for the rest of the action. FindSkipped may
+	// return recorded objects again.
 	FindSkipped func(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 

@@ -67,11 +67,11 @@ var errNotYet = errors.New(defaultMissing)
 
 // Prove implements [Step]: the step is done when every item is.
 func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	results, err := s.forEach(ctx, step, s.look, func(Progress) {})
+	results, err := s.forEach(ctx, step, s.verifyItem, func(Progress) {})
 	if err != nil {
 		return Proof{}, err
 	}
-	left, waits := s.left(results)
+	left, waits := s.leftText(results)
 	if left != "" {
 		return Proof{Missing: left, Waits: waits}, nil
 	}
@@ -81,7 +81,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 
 // Do implements [Step]. Its error is an [UnfinishedError].
 func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	results, err := s.forEach(ctx, step, s.finish, step.Report)
+	results, err := s.forEach(ctx, step, s.finishItem, step.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	if left, waits := s.left(results); left != "" {
+	if left, waits := s.leftText(results); left != "" {
 		return nil, &UnfinishedError{Left: left, Waits: waits, Outputs: outputs}
 	}
 	return outputs, nil
@@ -153,8 +153,8 @@ func (s Items[I]) withTimeout(ctx context.Context, step StepContext, item I, wor
 	return work(ctx, step, item)
 }
 
-// look returns the state of an item.
-func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult {
+// verifyItem returns the state of an item.
+func (s Items[I]) verifyItem(ctx context.Context, step StepContext, item I) itemResult {
 	proof, err := s.ProveItem(ctx, step, item)
 	switch {
 	case err != nil:
@@ -171,9 +171,9 @@ func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult
 	return itemResult{err: fmt.Errorf("%s: %w", cmp.Or(proof.Missing, "not done"), errNotYet)}
 }
 
-// finish completes an item, unless it has to wait.
-func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResult {
-	seen := s.look(ctx, step, item)
+// finishItem completes an item, unless it has to wait.
+func (s Items[I]) finishItem(ctx context.Context, step StepContext, item I) itemResult {
+	seen := s.verifyItem(ctx, step, item)
 	if !errors.Is(seen.err, errNotYet) {
 		return seen
 	}
@@ -197,8 +197,8 @@ func noWakeUp() <-chan struct{} { return nil }
 // maxNamed is how many items a message names.
 const maxNamed = 5
 
-// left names the items that are not done, and reports whether all of them have to wait.
-func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) {
+// leftText names the items that are not done, and reports whether all of them have to wait.
+func (s Items[I]) leftText(results map[string]itemResult) (left string, waits bool) {
 	var reasons []string
 	waits = true
 	for _, name := range slices.Sorted(maps.Keys(results)) {

@@ -117,7 +117,7 @@ func (a *run) noteFunc(s *stepState) func(context.Context, json.RawMessage, bool
 // takeNote drafts the event for a note.
 func (a *run) takeNote(n stepNote) {
 	a.noted = append(a.noted, n)
-	a.note(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
+	a.draftEvent(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
 		Step: n.step.planned.ID, Attempt: n.step.attempt, Outputs: n.outputs, Progress: n.progress,
 	})
 }

@@ -96,5 +96,5 @@ func (a *run) holdPending(l *pendingCheck) {
 		have = "have"
 	}
 	reason := fmt.Sprintf("%s %s not answered within %s", strings.Join(names, ", "), have, slowCheckTime)
-	a.hold(l.step, Check{HoldAnswer, Hold(reason).About("no answer")})
+	a.recordHold(l.step, Check{HoldAnswer, Hold(reason).About("no answer")})
 }

@@ -11,8 +11,8 @@ import (
 type Progress struct {
 	// Missing describes what the last verification of the step did not find, or why its effect waits.
 	Missing string `json:"missing,omitempty"`
-	// NeedsOthers is true if another program must do the missing part; see [Proof]. Since is when it was first missing; the
-	// caller that keeps the reports sets it.
+	// NeedsOthers is true if another program must do the missing part; see [Proof]. Since is when it was first missing;
+	// the caller that keeps the reports sets it.
 	NeedsOthers bool      `json:"foreign"`
 	Since       time.Time `json:"since,omitzero"`
 	// Done and Total count units, for example "objects"; Total is 0 if unknown.

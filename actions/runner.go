@@ -97,8 +97,8 @@ func WithRunContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, lifeKey{}, ctx)
 }
 
-// RunContext returns the context of the run to which a step or preflight belongs, or nil outside a run. It is for work that
-// continues between the steps of an action.
+// RunContext returns the context of the run to which a step or preflight belongs, or nil outside a run. It is for work
+// that continues between the steps of an action.
 func RunContext(ctx context.Context) context.Context {
 	life, _ := ctx.Value(lifeKey{}).(context.Context)
 	return life

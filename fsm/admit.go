@@ -52,7 +52,7 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 // must be allowed to request the kind of action; see [State.MayAsk].
 func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	kind := s.Kind(request.Kind)
-	t := s.present(kind.Machine, request.Name)
+	t := s.presentThing(kind.Machine, request.Name)
 	if t == nil {
 		return Admission{}, &UnknownError{Machine: kind.Machine, Name: request.Name, Near: Near(request.Name, s.namesPresent(kind.Machine))}
 	}
@@ -71,8 +71,8 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 	return admitNew()
 }
 
-// present returns the newest thing with this name that still exists, or nil.
-func (s *State) present(machine, name string) (present *Thing) {
+// presentThing returns the newest thing with this name that still exists, or nil.
+func (s *State) presentThing(machine, name string) (present *Thing) {
 	for _, key := range s.Named(machine, name) {
 		if t := s.Things[key]; t.GoneSeq == 0 && !t.isFinished() {
 			present = t
@@ -85,7 +85,7 @@ func (s *State) present(machine, name string) (present *Thing) {
 func (s *State) namesPresent(machine string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range s.ByName(machine) {
-			if s.present(machine, name) != nil && !yield(name) {
+			if s.presentThing(machine, name) != nil && !yield(name) {
 				return
 			}
 		}

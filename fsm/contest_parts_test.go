@@ -14,7 +14,7 @@ func (h *house) make(id string, parts ...string) {
 	h.write(
 		journal.Draft{
 			Type: journal.TypeActionRequested, Subject: subject("hall"), Action: id,
-			Payload: journal.ActionRequested{Kind: lampKind, Reason: "so", Change: h.s.Things["Lamp/hall"].request(change, h.now)},
+			Payload: journal.ActionRequested{Kind: lampKind, Reason: "so", Change: h.s.Things["Lamp/hall"].withPauses(change, h.now)},
 		},
 		journal.Draft{Type: journal.TypeActionEnded, Subject: subject("hall"), Action: id, Payload: journal.ActionEnded{Outcome: journal.OutcomeDone}},
 	)

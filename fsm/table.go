@@ -58,8 +58,8 @@ type Transition struct {
 	To    string
 	// When says, for people, when the transition happens.
 	When string
-	// Report returns the content of the transition's event. It is nil in the table of actions, whose transitions are not
-	// events.
+	// Report returns the content of the transition's event. It is nil in the table of actions, whose transitions are
+	// not events.
 	Report func(t *Thing, from journal.State, now time.Time) Report
 }
 
@@ -161,8 +161,8 @@ func (t Table) states() []string {
 	return slices.Compact(all)
 }
 
-// all returns every state.
-func (t Table) all() []string {
+// allStates returns every state.
+func (t Table) allStates() []string {
 	states := append(t.states(), t.Initial)
 	for _, transition := range t.Transitions {
 		states = append(states, transition.To)
@@ -189,7 +189,8 @@ func (s *State) changeStatus(rec *journal.ActionRecord, event string) {
 	}
 }
 
-// ReportReason returns a function for [Transition.Report]. The Report has this reason, and the newest event as its cause.
+// ReportReason returns a function for [Transition.Report]. The Report has this reason, and the newest event as its
+// cause.
 func ReportReason(reason string) func(*Thing, journal.State, time.Time) Report {
 	return func(t *Thing, _ journal.State, _ time.Time) Report {
 		return Report{Reason: reason, Cause: t.Newest()}

@@ -129,7 +129,7 @@ func (s *State) Add(machine string, subject journal.Subject, state journal.State
 	t := s.New(machine, subject, state, since)
 	key := Key(subject)
 	t.takeOverContests(s)
-	t.inherit(s.Inherited[key])
+	t.inheritContests(s.Inherited[key])
 	delete(s.Inherited, key)
 	s.Things[key] = t
 	s.cache.index(key, t)

@@ -46,7 +46,7 @@ func NewWorld(s *State, p Policy, now time.Time) *World {
 
 // noteFirst adds the action to first, if other actions of its kind must wait for it.
 func (w *World) noteFirst(rec *journal.ActionRecord) {
-	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.letsOthersBegin(rec) {
+	if !w.obeys(rec, RuleOneAtATime) || isDeferred(rec) || w.letsOthersBegin(rec) {
 		return
 	}
 	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {

@@ -125,14 +125,16 @@ func dropOutputs(action journal.ActionRecord, id string) {
 }
 
 // move is how an action continues after its process died at a crash point. begin puts the journal of the next process
-// into the world, and reports whether that journal has the action. Its argument has the copies that liveMirrored returns.
+// into the world, and reports whether that journal has the action. Its argument has the copies that liveMirrored
+// returns.
 type move struct {
 	at    int
 	what  string
 	begin func(s Stage, w *World, copies []*memory.Store) bool
 }
 
-// elsewhere kills the process at a crash point, and the next process continues with what is left, for each of the moves.
+// elsewhere kills the process at a crash point, and the next process continues with what is left, for each of the
+// moves.
 func (s Scene) elsewhere(t *testing.T, want string, moves []move) (problems []string) {
 	for _, m := range moves {
 		s.play(t, func(w *World, stage Stage) {

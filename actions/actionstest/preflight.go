@@ -36,8 +36,8 @@ func With(cfg actions.Config, preflights map[string]actions.Preflight) actions.C
 	return cfg
 }
 
-// SettablePreflight is a preflight that counts its calls, and whose verdict a test can change. Each of its holds has a different
-// reason.
+// SettablePreflight is a preflight that counts its calls, and whose verdict a test can change. Each of its holds has a
+// different reason.
 type SettablePreflight struct {
 	mu      sync.Mutex
 	verdict actions.Verdict

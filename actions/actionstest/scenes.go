@@ -75,8 +75,8 @@ func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewh
 // a step.
 func (s Scenes) HeldWithoutOutputs(t *testing.T) { s.each(t, Scene.heldWithoutOutputs) }
 
-// HeldWithoutOneOutput is HeldWithoutOutputs with a mirror that lacks the outputs of one step at a time: otherwise a step
-// that holds the action would hide that another step should hold it, too. It tries a sample of steps and points.
+// HeldWithoutOneOutput is HeldWithoutOutputs with a mirror that lacks the outputs of one step at a time: otherwise a
+// step that holds the action would hide that another step should hold it, too. It tries a sample of steps and points.
 func (s Scenes) HeldWithoutOneOutput(t *testing.T) { s.each(t, Scene.heldWithoutOneOutput) }
 
 // ResumedFromOlderJournal kills the process at a sample of points. The next process has an older copy of the

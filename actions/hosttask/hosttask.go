@@ -160,8 +160,8 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 	return r.resultOfDo(err, in.Task, r.mayRetry(step), ran)
 }
 
-// confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify accepts
-// it. Prove then waits for the end of the program, which reports whether it kept the change.
+// confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify
+// accepts it. Prove then waits for the end of the program, which reports whether it kept the change.
 func (r run) confirmTrial(ctx context.Context, step actions.StepContext, in input) error {
 	var seen hosttask.Seen
 	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
@@ -258,14 +258,14 @@ func (r run) Prove(ctx context.Context, step actions.StepContext, in input) (act
 	case hosttask.Lost:
 		return r.proofWithoutResult(in.Task, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
 	case hosttask.Starting, hosttask.Running, hosttask.Reported:
-		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
+		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + becauseText(seen.Why)}, nil
 	case hosttask.Foreign:
 		return actions.Proof{Missing: seen.Why, Waits: true, Lost: true}, nil
 	}
 	return r.proofWithoutPod(ctx, in.Task)
 }
 
-func because(why string) string {
+func becauseText(why string) string {
 	if why == "" {
 		return ""
 	}

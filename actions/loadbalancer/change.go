@@ -50,8 +50,8 @@ const lostSuffix = " stopped being ready after its change"
 // nodesAtOnce is the maximum number of nodes that are changed at the same time.
 const nodesAtOnce = 10
 
-// changeDefinition returns the action that points all kubelets to another address. A node that does not answer does not block
-// the others. If the program fails on a node, or a changed node stops being ready, EKCO changes no more nodes.
+// changeDefinition returns the action that points all kubelets to another address. A node that does not answer does not
+// block the others. If the program fails on a node, or a changed node stops being ready, EKCO changes no more nodes.
 func (p Dependencies) changeDefinition() actions.Definition {
 	steps := p.kubeconfigWork().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancerWork().Steps()[journal.StepWriteLoadBalancer]
@@ -105,9 +105,9 @@ func (p Dependencies) unlessOrLost(unless func(record journal.ActionRecord, node
 	}
 }
 
-// lostAfterChange returns a reason that names another node that is not ready after this action changed it, or "". If an earlier
-// step had such a reason, it returns that reason again, even if the node is ready now. A node whose kubelet was just restarted
-// may be not ready for readyTimeout.
+// lostAfterChange returns a reason that names another node that is not ready after this action changed it, or "". If an
+// earlier step had such a reason, it returns that reason again, even if the node is ready now. A node whose kubelet was
+// just restarted may be not ready for readyTimeout.
 func (p Dependencies) lostAfterChange(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
 	changed := map[string]string{} // UIDs by name
 	for _, planned := range record.Plan.Steps {
@@ -157,8 +157,8 @@ func stopReason(record journal.ActionRecord) string {
 	return ""
 }
 
-// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". If a lost node
-// could not be checked, that concerns only this node.
+// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". If a
+// lost node could not be checked, that concerns only this node.
 func balancerStopReason(record journal.ActionRecord, node string) string {
 	if why := missingReason(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
 		return "HAProxy could not check its configuration: " + why
@@ -241,7 +241,7 @@ func includedNodes(nodes []kube.Node, exclude []string) []journal.KubeconfigsNod
 // planBalancers plans the load balancers of all nodes in batches, and returns the last step.
 func (p Dependencies) planBalancers(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	if len(primaries) == 0 {
-		if primaries, err = p.addresses(ctx, nodes); err != nil {
+		if primaries, err = p.primaryAddresses(ctx, nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -310,9 +310,9 @@ func (p Dependencies) planChecks(ctx context.Context, plan *journal.Plan, primar
 	return after, nil
 }
 
-// addresses returns the addresses of all primaries, if the request names none. It omits an address if another node's
-// API server answers there. It returns an error if no API server answers, because the nodes would be cut off.
-func (p Dependencies) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
+// primaryAddresses returns the addresses of all primaries, if the request names none. It omits an address if another
+// node's API server answers there. It returns an error if no API server answers, because the nodes would be cut off.
+func (p Dependencies) primaryAddresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
 	problems, answers := []error{loadbalancer.ErrNoPrimaries}, false
 	isNode := func(name string) bool {
 		return slices.ContainsFunc(nodes, func(n journal.KubeconfigsNode) bool { return n.Name == name })

@@ -152,8 +152,8 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// answerThrough returns the HTTP status of an API server's answer through HAProxy on a node. missing is the reason if no API
-// server answers.
+// answerThrough returns the HTTP status of an API server's answer through HAProxy on a node. missing is the reason if
+// no API server answers.
 func answerThrough(ctx context.Context, running loadbalancer.Running, node, address string) (status int, missing string) {
 	status, err := running.Reach(ctx, address)
 	if err != nil {

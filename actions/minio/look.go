@@ -41,8 +41,8 @@ const (
 	// further pause is twice as long.
 	maxCheckPause = 30 * time.Minute
 	// checksPerServer is the number of failed checks after which EKCO uses another server. If no client reads a pass,
-	// the server ends the pass only after a day, and the EKCO that started the pass may have been killed before it could record
-	// that.
+	// the server ends the pass only after a day, and the EKCO that started the pass may have been killed before it
+	// could record that.
 	checksPerServer = 3
 )
 

@@ -223,7 +223,7 @@ func TestNoOutageBeginsAfterAStop(t *testing.T) {
 			}
 			return actions.Pass()
 		})
-		r.Begin(actionstest.With(b.Config([]actions.Definition{migrating(m)}), map[string]actions.Preflight{"Paused": paused}), w.Record())
+		r.Begin(actionstest.With(b.Config([]actions.Definition{migrateDefinition(m)}), map[string]actions.Preflight{"Paused": paused}), w.Record())
 		if err := r.Wait(); !errors.Is(err, context.Canceled) || !last {
 			t.Errorf("stopped before the outage: %t, %v", last, err)
 		}

@@ -79,7 +79,7 @@ func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest repl
 		s.listener.catchUp(ctx)
 	}
 	for _, item := range kept.Items {
-		if item.Key == "" || !s.removed(item.Bucket, item.Version) {
+		if item.Key == "" || !s.mayRemove(item.Bucket, item.Version) {
 			rest.Items = append(rest.Items, item)
 			continue
 		}

@@ -107,7 +107,7 @@ func TestWhatWasRemovedRightBeforeTheOutageIsHeard(t *testing.T) {
 		b.asks()
 		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
 		m.Stores = holding{miniosim.Network{Both: b.Both}}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.ends(r, handedOver)
 		if has := b.Target.Dump(); strings.Contains(has, "removed") {
 			t.Errorf("it is set aside:\n%s", has)

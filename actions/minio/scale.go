@@ -23,7 +23,7 @@ const (
 	readyTimeout = 2 * time.Minute
 )
 
-func scaling(api minio.API, changed func()) actions.Definition {
+func scaleDefinition(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMinio, Noun: "scaling", Expendable: true,
 		AskedLast: []string{MinioDataElsewhere},

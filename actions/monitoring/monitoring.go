@@ -33,7 +33,7 @@ func New(objects kube.Objects, nodes Nodes, replicas Replicas, changed func()) a
 	set := object.Set[journal.MonitoringInput, journal.MonitoringFacts]{
 		Object: Object(objects), Changed: changed,
 		MissingPart: func(_ journal.Subject, asked journal.MonitoringInput, live journal.MonitoringFacts) string {
-			return lacks(asked.Replicas, live)
+			return missingReason(asked.Replicas, live)
 		},
 		Apply: func(ctx context.Context, of journal.Subject, asked journal.MonitoringInput) (journal.MonitoringFacts, error) {
 			return scale(ctx, objects, of, asked.Replicas)

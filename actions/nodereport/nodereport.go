@@ -41,7 +41,7 @@ func New(parts Dependencies) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionReportNode, Noun: "report", Expendable: true,
 		Plan: func(ctx context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
-			node, err := parts.node(ctx, record.Subject)
+			node, err := parts.readNode(ctx, record.Subject)
 			if err != nil {
 				return journal.Plan{}, err
 			}
@@ -62,9 +62,9 @@ func (p Dependencies) task(node journal.Subject) tasks.Task {
 	}
 }
 
-// node reads the Node object. If the node is gone or was replaced, it returns an empty result, and the step reports the
-// reason.
-func (p Dependencies) node(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
+// readNode reads the Node object. If the node is gone or was replaced, it returns an empty result, and the step reports
+// the reason.
+func (p Dependencies) readNode(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
 	object, err := p.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: subject.Name})
 	switch {
 	case errors.Is(err, kube.ErrNotFound):

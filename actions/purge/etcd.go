@@ -93,7 +93,7 @@ func (s removeMember) checkOwner(ctx context.Context, api etcd.API, facts Facts,
 	switch {
 	case err != nil || joined == "":
 		return err
-	case !journal.IsTraced(node.UID) && !answers(api.Health(ctx, []etcd.Member{member})):
+	case !journal.IsTraced(node.UID) && !memberAnswers(api.Health(ctx, []etcd.Member{member})):
 		return nil
 	}
 	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
@@ -113,8 +113,8 @@ func (s removeMember) checkUnstarted(ctx context.Context, lost NodeIdentity, mem
 	return nil
 }
 
-// answers reports whether a member answers at one of its addresses.
-func answers(health []etcd.EndpointHealth) bool {
+// memberAnswers reports whether a member answers at one of its addresses.
+func memberAnswers(health []etcd.EndpointHealth) bool {
 	return slices.ContainsFunc(health, func(e etcd.EndpointHealth) bool { return e.Healthy })
 }
 

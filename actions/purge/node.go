@@ -51,7 +51,7 @@ func (n *NodeIdentity) remember(facts journal.NodeFacts) {
 
 func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	return journal.Plan{Steps: []journal.PlannedStep{{
-		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorumPreflights()...),
+		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: irreversiblePreflights(nil, facts.quorumPreflights()...),
 		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
 	}}}, nil
 }

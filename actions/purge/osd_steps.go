@@ -54,14 +54,14 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 			return foundOSDs{NoRook: true}, nil
 		}
 	}
-	view, err := p.look(ctx, record)
+	view, err := p.readView(ctx, record)
 	switch {
 	case err != nil:
 		return foundOSDs{}, err
 	case view.absent:
 		return foundOSDs{NoRook: true}, nil
 	}
-	if read == nil || view.replaced() {
+	if read == nil || view.isReplaced() {
 		// Rook's objects with the name of a replacement Node belong to the replacement.
 		return p.find(ctx, view)
 	}
@@ -90,11 +90,11 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 		found.CrushHost = host.Name
 	}
 	if hasHost && view.newOwners.crush == "" {
-		orphans, err := p.orphans(ctx, view.tree, host, view.node, view.refs())
+		orphans, err := p.orphanedOSDs(ctx, view.tree, host, view.node, view.refs())
 		if err != nil {
 			return foundOSDs{}, err
 		}
-		osds = append(osds, notRunning(view.tree, orphans)...)
+		osds = append(osds, stoppedOSDs(view.tree, orphans)...)
 	}
 	found.OSDs = osdFacts(view.tree, osds)
 	return found, nil
@@ -106,7 +106,7 @@ type outOSDs storagePart
 
 // Prove implements [actions.Step].
 func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -120,7 +120,7 @@ func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.P
 
 // Do implements [actions.Step].
 func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 		return nil, err
 	}
 	if found.remains {
-		if err := storagePart(s).purge(ctx, step, found.now); err != nil {
+		if err := storagePart(s).purgeOneOSD(ctx, step, found.now); err != nil {
 			return nil, err
 		}
 	}
@@ -218,7 +218,7 @@ func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found fou
 	if err := step.Input(&found.captured); err != nil {
 		return foundOSD{}, err
 	}
-	if found.view, err = storagePart(s).look(ctx, step.Action); err != nil {
+	if found.view, err = storagePart(s).readView(ctx, step.Action); err != nil {
 		return foundOSD{}, err
 	}
 	at := slices.IndexFunc(found.view.OSDs, func(o OSDFacts) bool { return o.ID == found.captured.ID })
@@ -251,10 +251,10 @@ func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journa
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// purge purges an OSD. It does nothing if the id now belongs to another OSD. Ceph refuses while some data may be only
-// on this OSD. EKCO overrules the refusal in two cases, and records that first: a person requested the purge, or Ceph
-// cannot recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
-func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
+// purgeOneOSD purges an OSD. It does nothing if the id now belongs to another OSD. Ceph refuses while some data may be
+// only on this OSD. EKCO overrules the refusal in two cases, and records that first: a person requested the purge, or
+// Ceph cannot recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
+func (p storagePart) purgeOneOSD(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
 		why := "a person asked for the purge"
@@ -298,7 +298,7 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.
 	}
 	var failures []error
 	for _, osd := range osds {
-		failures = append(failures, storagePart(s).purge(ctx, step, osd))
+		failures = append(failures, storagePart(s).purgeOneOSD(ctx, step, osd))
 	}
 	return nil, errors.Join(failures...)
 }
@@ -314,7 +314,7 @@ func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]c
 	if err != nil {
 		return nil, err
 	}
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}

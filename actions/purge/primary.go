@@ -84,7 +84,7 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 		facts.Node.ReplacedBy = replacement
 		return err
 	}
-	plane, err := p.look(ctx, facts)
+	plane, err := p.readControlPlane(ctx, facts)
 	switch {
 	case err != nil:
 		return err
@@ -151,14 +151,14 @@ func (p primaryPart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, er
 	after := []string{doesDeleteNode}
 	if facts.Etcd != nil && facts.Etcd.Member != nil {
 		steps = append(steps, journal.PlannedStep{
-			ID: doesRemoveMember, Does: doesRemoveMember, After: after, Preflights: guarded(nil, EtcdQuorumKept),
+			ID: doesRemoveMember, Does: doesRemoveMember, After: after, Preflights: irreversiblePreflights(nil, EtcdQuorumKept),
 			Irreversible: true, Timeout: journal.Duration(removeMemberTimeout),
 		})
 		after = []string{doesRemoveMember}
 	}
 	if facts.Kubeadm != nil && facts.Kubeadm.Edit {
 		steps = append(steps, journal.PlannedStep{
-			ID: doesRemoveEndpoint, Does: doesRemoveEndpoint, After: after, Preflights: guarded(nil),
+			ID: doesRemoveEndpoint, Does: doesRemoveEndpoint, After: after, Preflights: irreversiblePreflights(nil),
 			Irreversible: true, Timeout: journal.Duration(removeEndpointTimeout),
 		})
 	}

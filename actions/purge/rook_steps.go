@@ -39,7 +39,7 @@ func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	if err != nil || now.kept != "" {
 		return nil, err
 	}
-	return nil, storagePart(s).remove(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
+	return nil, storagePart(s).removeOSDDeployment(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
 }
 
 // skips implements [actions.StepDef.FindSkipped].
@@ -110,10 +110,10 @@ func (p storagePart) untouchedDeployments(ctx context.Context, step actions.Step
 	return left, err
 }
 
-// remove scales a Deployment to zero, so that the OSD ends cleanly, and then deletes it. If the node answers, it only
-// deletes the Deployment, because the kubelet ends the OSD cleanly. So a cancel finds the Deployment either complete or
-// gone, and Rook recreates only a Deployment that is gone.
-func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool) error {
+// removeOSDDeployment scales a Deployment to zero, so that the OSD ends cleanly, and then deletes it. If the node
+// answers, it only deletes the Deployment, because the kubelet ends the OSD cleanly. So a cancel finds the Deployment
+// either complete or gone, and Rook recreates only a Deployment that is gone.
+func (p storagePart) removeOSDDeployment(ctx context.Context, d rook.OSDDeployment, live bool) error {
 	if !live {
 		if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, storagePart(s).remove(ctx, d, journal.PurgeInputOf(step.Action.Request).Live))
+		failures = append(failures, storagePart(s).removeOSDDeployment(ctx, d, journal.PurgeInputOf(step.Action.Request).Live))
 	}
 	return nil, errors.Join(failures...)
 }

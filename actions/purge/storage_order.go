@@ -62,7 +62,7 @@ func (p *storagePlan) planLive() error {
 	}
 	if p.hasOSDs() {
 		after = p.add(p.waitingForCeph(journal.PlannedStep{
-			Does: doesStopOSDs, After: after, Preflights: guarded([]string{CephAnswers}), Timeout: journal.Duration(stopOSDsTimeout),
+			Does: doesStopOSDs, After: after, Preflights: irreversiblePreflights([]string{CephAnswers}), Timeout: journal.Duration(stopOSDsTimeout),
 		}))
 	}
 	return p.purge(after)
@@ -109,11 +109,11 @@ func (p *storagePlan) waitForRecovery(preflights []string) []string {
 // entry comes first.
 func (p *storagePlan) removeEntry(after []string) []string {
 	step := journal.PlannedStep{
-		Does: doesRemoveEntry, After: after, Preflights: guarded(nil),
+		Does: doesRemoveEntry, After: after, Preflights: irreversiblePreflights(nil),
 		Irreversible: !p.live, Timeout: journal.Duration(removeEntryTimeout),
 	}
 	if p.RookUnread != "" {
-		step.Preflights = guarded([]string{CephAnswers})
+		step.Preflights = irreversiblePreflights([]string{CephAnswers})
 		step = p.waitingForCeph(step)
 	}
 	p.addUndo(doesRemoveEntry, doesRestoreEntry, nil, removeEntryTimeout)
@@ -129,7 +129,7 @@ func (p *storagePlan) removeDeployments(after []string) (removed []string, err e
 		}
 		removed = append(removed, p.add(journal.PlannedStep{
 			ID: doesRemoveDeployment + " " + d.Name, Does: doesRemoveDeployment, Input: input,
-			After: after, Preflights: guarded(nil),
+			After: after, Preflights: irreversiblePreflights(nil),
 			Irreversible: !p.live, Timeout: journal.Duration(removeDeploymentTimeout),
 		})...)
 	}
@@ -153,7 +153,7 @@ func (p *storagePlan) findFacts(after []string) []string {
 // removeFoundDeployments adds the step that removes the Deployments that find-osds finds.
 func (p *storagePlan) removeFoundDeployments(after []string) []string {
 	return p.add(p.waitingForCeph(journal.PlannedStep{
-		Does: doesRemoveFound, After: after, Preflights: guarded([]string{CephAnswers}),
+		Does: doesRemoveFound, After: after, Preflights: irreversiblePreflights([]string{CephAnswers}),
 		Irreversible: !p.live, Timeout: journal.Duration(removeFoundTimeout),
 	}))
 }
@@ -164,7 +164,7 @@ func (p *storagePlan) markOut(after []string, checks ...string) ([]string, error
 		return after, nil
 	}
 	after = p.add(p.waitingForCeph(journal.PlannedStep{
-		Does: doesOutOSDs, After: after, Preflights: guarded([]string{CephAnswers}, checks...),
+		Does: doesOutOSDs, After: after, Preflights: irreversiblePreflights([]string{CephAnswers}, checks...),
 		Irreversible: !p.live, Timeout: journal.Duration(changeCephTimeout),
 	}))
 	p.addUndo(doesOutOSDs, doesInOSDs, []string{CephAnswers}, changeCephTimeout)
@@ -188,7 +188,7 @@ func (p *storagePlan) purge(after []string) error {
 		step.Irreversible, step.Timeout = true, journal.Duration(changeCephTimeout)
 		return p.add(p.waitingForCeph(step))
 	}
-	checks := guarded([]string{CephAnswers}, OSDsDown, CephHealthy, OSDSafeToDestroy)
+	checks := irreversiblePreflights([]string{CephAnswers}, OSDsDown, CephHealthy, OSDSafeToDestroy)
 	for _, osd := range p.OSDs {
 		input, err := json.Marshal(osd)
 		if err != nil {
@@ -201,7 +201,7 @@ func (p *storagePlan) purge(after []string) error {
 		purged = append(purged, irreversibly(journal.PlannedStep{Does: doesPurgeFoundOSDs, After: after, Preflights: checks})...)
 	}
 	if p.CrushHost != "" || p.TreeUnread != "" {
-		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: guarded([]string{CephAnswers}, p.recoveryChecks()...)})
+		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: irreversiblePreflights([]string{CephAnswers}, p.recoveryChecks()...)})
 	}
 	return nil
 }

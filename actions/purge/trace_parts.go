@@ -121,7 +121,7 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 // primaryNames returns the node names that etcd and kubeadm know. It returns none on an error, because they are only a
 // help.
 func (p primaryPart) primaryNames(ctx context.Context) []string {
-	plane, err := p.look(ctx, &Facts{})
+	plane, err := p.readControlPlane(ctx, &Facts{})
 	if err != nil {
 		return nil
 	}

@@ -17,9 +17,9 @@ import (
 // carriedTimeout limits one check of whether Ceph has the requested number.
 const carriedTimeout = 30 * time.Second
 
-// lower returns the action that lowers one number. The action ends only when Ceph has the new number, and no other
-// number may be lowered before that.
-func (p Dependencies) lower() actions.Definition {
+// lowerDefinition returns the action that lowers one number. The action ends only when Ceph has the new number, and no
+// other number may be lowered before that.
+func (p Dependencies) lowerDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
 		Plan: actions.PlanOf(planLower),

@@ -385,7 +385,7 @@ func TestACancelOfALoweringIsHeardAtOnce(t *testing.T) {
 // TestACancelDoesNotWaitForWhatIsAwaited: the look that let the step begin may be older than what
 // Rook's operator does then.
 func TestACancelDoesNotWaitForWhatIsAwaited(t *testing.T) {
-	if !(Dependencies{Rook: &rook.Custom{}}).lower().Steps[journal.StepRookCarried].Interruptible {
+	if !(Dependencies{Rook: &rook.Custom{}}).lowerDefinition().Steps[journal.StepRookCarried].Interruptible {
 		t.Error("a cancel waits for Rook's operator")
 	}
 }

@@ -39,8 +39,8 @@ type poolsPlan struct {
 // action. Now each step that sets a number sets the option itself. The undo step is the same.
 const stepAllowOnce = "allow-single-copy"
 
-// setPools returns the action that sets numbers of one Ceph pool by command, one after the other.
-func (p Dependencies) setPools() actions.Definition {
+// setPoolsDefinition returns the action that sets numbers of one Ceph pool by command, one after the other.
+func (p Dependencies) setPoolsDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
 		// Only this record has the former value of the option, so the mirror must not leave it out first.
@@ -81,7 +81,7 @@ func (p Dependencies) planPools(ctx context.Context, _ journal.ActionRecord, cha
 		return journal.Plan{}, err
 	}
 	plan := journal.Plan{Facts: facts}
-	for _, place := range places(change) {
+	for _, place := range orderedPlaces(change) {
 		plan.Steps = append(plan.Steps, poolStep(place, journal.StepSetPoolNumber, change))
 	}
 	if len(plan.Steps) == 0 {
@@ -118,8 +118,8 @@ func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
 	return step
 }
 
-// places returns the places of the numbers, in the order of the steps.
-func places(change journal.RookChange) []string {
+// orderedPlaces returns the places of the numbers, in the order of the steps.
+func orderedPlaces(change journal.RookChange) []string {
 	order := []string{journal.PoolSize, journal.PoolMinSize, journal.PoolPGNumMin}
 	return slices.SortedFunc(maps.Keys(change.Numbers), func(a, b string) int {
 		_, of, _ := journal.PoolNumber(a)

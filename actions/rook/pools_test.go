@@ -180,7 +180,7 @@ func TestNoPoolIsGivenMoreCopiesThanThereIsRoomFor(t *testing.T) {
 	e.ceph.Fill(journal.OldMgrPool, 2<<30)
 	record := journal.ActionRecord{Subject: e.subject}
 	record.Request.Input = numbers(2, 3)
-	of := Dependencies{Ceph: e.ceph}.setPools()
+	of := Dependencies{Ceph: e.ceph}.setPoolsDefinition()
 	plan, err := of.Plan(t.Context(), record)
 	if err != nil || !slices.Contains(plan.Steps[0].Preflights, StorageHostsThere) || !slices.Contains(plan.Steps[0].Preflights, RoomForCopies) || slices.Contains(plan.Steps[1].Preflights, RoomForCopies) {
 		t.Fatalf("%v: the plan is %+v", err, plan)
@@ -200,7 +200,7 @@ func TestNoPoolIsGivenMoreCopiesThanThereIsRoomFor(t *testing.T) {
 
 func TestAnOlderCephNeedsNeitherSwitchNorOption(t *testing.T) {
 	e := mgrPool(3, ceph.Option{})
-	old := Dependencies{Ceph: octopus{e.ceph}}.setPools()
+	old := Dependencies{Ceph: octopus{e.ceph}}.setPoolsDefinition()
 	record := journal.ActionRecord{Subject: e.subject}
 	record.Request.Input = numbers(3, 1)
 	plan, err := old.Plan(t.Context(), record)

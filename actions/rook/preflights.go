@@ -36,7 +36,7 @@ func preflightsFor(of journal.Subject, change journal.RookChange) []string {
 		{change.Whole, StorageHostsListed},
 		{change.Hosts > 0, StorageHostsThere},
 		{journal.HasRookPools(of) && isRaising(change), RoomForCopies},
-		{journal.HasRookPools(of) && needed(change) > 1, CopiesServe},
+		{journal.HasRookPools(of) && maxNeededCopies(change) > 1, CopiesServe},
 	} {
 		if need.so {
 			names = append(names, need.name)

@@ -50,16 +50,16 @@ type Dependencies struct {
 // New returns the actions.
 func New(parts Dependencies) []actions.Definition {
 	return []actions.Definition{
-		parts.change(journal.ActionAddStorageNodes, "change of the storage nodes"),
-		parts.change(journal.ActionRaiseCopies, "change of the copies"),
-		parts.change(journal.ActionAddCephDaemons, "change of the daemons"),
-		parts.setPools(),
-		parts.lower(),
+		parts.changeDefinition(journal.ActionAddStorageNodes, "change of the storage nodes"),
+		parts.changeDefinition(journal.ActionRaiseCopies, "change of the copies"),
+		parts.changeDefinition(journal.ActionAddCephDaemons, "change of the daemons"),
+		parts.setPoolsDefinition(),
+		parts.lowerDefinition(),
 	}
 }
 
-// change returns an action that makes a [journal.RookChange].
-func (p Dependencies) change(kind journal.ActionKind, noun string) actions.Definition {
+// changeDefinition returns an action that makes a [journal.RookChange].
+func (p Dependencies) changeDefinition(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
 		Plan:       actions.PlanOf(plan),

@@ -16,8 +16,8 @@ import (
 // complete copies as Ceph will then require to serve the pool.
 const CopiesServe = "CopiesServe"
 
-// copiesToServe returns how many complete copies Ceph requires to serve a pool of this size. Ceph sets min_size with size, and
-// a placement group with fewer copies blocks until Ceph has created them.
+// copiesToServe returns how many complete copies Ceph requires to serve a pool of this size. Ceph sets min_size with
+// size, and a placement group with fewer copies blocks until Ceph has created them.
 func copiesToServe(size int) int { return size - size/2 }
 
 // neededCopies returns how many complete copies each placement group must have before the number changes. If the number
@@ -35,8 +35,8 @@ func neededCopies(place string, number journal.RookNumber) int {
 	return copiesToServe(number.To)
 }
 
-// needed returns the maximum of neededCopies for all numbers of the change.
-func needed(change journal.RookChange) int {
+// maxNeededCopies returns the maximum of neededCopies for all numbers of the change.
+func maxNeededCopies(change journal.RookChange) int {
 	most := 1
 	for place, number := range change.Numbers {
 		most = max(most, neededCopies(place, number))

@@ -45,12 +45,12 @@ type unchanged struct {
 }
 
 func (p unchanged) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
-	_, verdict := p.look(ctx, record, input)
+	_, verdict := p.readAndCheck(ctx, record, input)
 	return verdict
 }
 
-// look is check, and also returns the facts that it read.
-func (p unchanged) look(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.RookPodsFacts, actions.Verdict) {
+// readAndCheck is check, and also returns the facts that it read.
+func (p unchanged) readAndCheck(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.RookPodsFacts, actions.Verdict) {
 	live, err := p.Read(ctx, record.Subject)
 	if verdict := p.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return live, verdict
@@ -91,7 +91,7 @@ type onHosts struct {
 }
 
 func (p onHosts) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
-	live, verdict := p.look(ctx, record, input)
+	live, verdict := p.readAndCheck(ctx, record, input)
 	switch {
 	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict
@@ -151,7 +151,7 @@ type rolledOut struct {
 }
 
 func (p rolledOut) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
-	live, verdict := p.look(ctx, record, input)
+	live, verdict := p.readAndCheck(ctx, record, input)
 	switch {
 	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict

@@ -77,11 +77,11 @@ func stepsOf(kind journal.ActionKind, input journal.RookPodsInput) ([]journal.Pl
 		return []journal.PlannedStep{change}, nil
 	case kind == journal.ActionSpreadMDS:
 		change.Domains = []string{journal.DomainStorage}
-		return []journal.PlannedStep{change, after(change, step(journal.StepAwaitMDSHosts, mdsTimeout, MDSOnTwoHosts))}, nil
+		return []journal.PlannedStep{change, runAfter(change, step(journal.StepAwaitMDSHosts, mdsTimeout, MDSOnTwoHosts))}, nil
 	case kind == journal.ActionSetPriorityClass && input.Class != "":
 		class := step(journal.StepEnsurePriority, changeTimeout, RookPodsUnchanged, PriorityClassThere)
 		change.Domains, change.Preflights = []string{journal.DomainStorage}, append(change.Preflights, FormerRolledOut)
-		return []journal.PlannedStep{class, after(class, change), after(change, step(journal.StepAwaitRolledOut, rolloutTimeout, WorkloadRolledOut))}, nil
+		return []journal.PlannedStep{class, runAfter(class, change), runAfter(change, step(journal.StepAwaitRolledOut, rolloutTimeout, WorkloadRolledOut))}, nil
 	}
 	return nil, fmt.Errorf("plan an action of kind %s: the request has no change", kind)
 }
@@ -91,7 +91,7 @@ func step(id string, timeout time.Duration, preflights ...string) journal.Planne
 	return journal.PlannedStep{ID: id, Does: id, Preflights: preflights, Timeout: journal.Duration(timeout), Domains: actions.NoDomains}
 }
 
-func after(first, then journal.PlannedStep) journal.PlannedStep {
+func runAfter(first, then journal.PlannedStep) journal.PlannedStep {
 	then.After = []string{first.ID}
 	return then
 }

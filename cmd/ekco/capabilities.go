@@ -63,9 +63,10 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// reach returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The clients of package
-// kube check this themselves, and report an API server that does not answer; any other client must get terms here.
-func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
+// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The clients of
+// package kube check this themselves, and report an API server that does not answer; any other client must get terms
+// here.
+func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {
 		return cluster{}, err

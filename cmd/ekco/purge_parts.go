@@ -46,7 +46,8 @@ type externalClients struct {
 	ceph ceph.API
 }
 
-// newExternalClients returns the clients of a purge. With readOnly they refuse changes. They send nothing before a purge.
+// newExternalClients returns the clients of a purge. With readOnly they refuse changes. They send nothing before a
+// purge.
 func newExternalClients(cfg config.Config, readOnly bool, restConfig *rest.Config, calls externalCalls) (externalClients, error) {
 	installed, err := rook.NewClient(restConfig, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {

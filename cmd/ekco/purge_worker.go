@@ -43,7 +43,7 @@ func (p *purger) connectOrBecomeWorker(ctx context.Context, cfg config.Config, l
 
 // tryConnectOrBecomeWorker makes one attempt of connectOrBecomeWorker.
 func (p *purger) tryConnectOrBecomeWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
-	reached, err := p.app.reach(ctx, cfg)
+	reached, err := p.app.dialOperator(ctx, cfg)
 	switch {
 	case err == nil:
 		p.backend, p.ended, p.alone = reached, nil, false

@@ -92,7 +92,7 @@ func reportUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 const unreadGrace = 24 * time.Hour
 
 func reportUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
-	reason := of(t).unseen()
+	reason := of(t).unreadReason()
 	if reason == "" {
 		reason = "they were not read yet"
 		if on := of(t).Facts.On; on != nil && !on.Ready {
@@ -133,7 +133,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		wantsOnPrimary(t, w, want)
 		return
 	}
-	if t.GoneSeq != 0 || !renewable(facts) || !renewalDue(t, w) || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
+	if t.GoneSeq != 0 || !canRenew(facts) || !renewalDue(t, w) || len(w.Open(t)) > 0 || !isRenewalOn(w.PolicyOf(Machine)) {
 		return
 	}
 	if due, may := t.RepeatDue(journal.ActionRenewCertificate, w.Policy, fsm.RetryAfter); may {
@@ -143,8 +143,8 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// renewable reports whether EKCO renews the certificates when they are due.
-func renewable(facts journal.CertificateFacts) bool {
+// canRenew reports whether EKCO renews the certificates when they are due.
+func canRenew(facts journal.CertificateFacts) bool {
 	return facts.Unreadable == "" && !facts.Foreign && facts.Unrenewed == ""
 }
 
@@ -182,7 +182,7 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 
 // Stepped implements [fsm.Machine].
 func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload) {
-	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewal(rec).Done() {
+	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewalStep(rec).Done() {
 		return
 	}
 	switch p := payload.(type) {
@@ -229,7 +229,7 @@ func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 
 // Facts implements [fsm.Machine].
 func (machine) Facts(t *fsm.Thing) any {
-	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unseen()}
+	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unreadReason()}
 }
 
 // Details implements [fsm.Machine].
@@ -238,7 +238,7 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, certificate := range facts.Certificates {
 		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), daysLeft(certificate, w.Now)))
 	}
-	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unseen()} {
+	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unreadReason()} {
 		if why != "" {
 			lines = append(lines, why)
 		}

@@ -137,7 +137,7 @@ func (machine) Loaded(t *fsm.Thing) {
 // [journal.CSRFacts.AtLeast].
 func verdictOf(facts journal.CSRFacts) Verdict {
 	if facts.AtLeast > 0 {
-		return *refuse("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
+		return *unfit("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
 	}
 	return Judge(facts.Asked, facts.Around)
 }

@@ -24,7 +24,7 @@ type Policy struct {
 	Enabled bool
 }
 
-func enabled(policy any) bool {
+func isEnabled(policy any) bool {
 	p, _ := policy.(Policy)
 	return p.Enabled
 }
@@ -38,7 +38,7 @@ func kinds() []fsm.ActionKind {
 		Rules:   []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
 		Domains: []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string {
-			if enabled(p.Of[Machine]) {
+			if isEnabled(p.Of[Machine]) {
 				return ""
 			}
 			return "enable_ha_kotsadm is off"
@@ -100,7 +100,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	_, ready := w.Count("node")
 	now := of(t).Now()
-	if t.GoneSeq != 0 || ready < journal.KotsadmReplicas || now.Scaled() || len(w.Open(t)) > 0 || !enabled(w.PolicyOf(Machine)) {
+	if t.GoneSeq != 0 || ready < journal.KotsadmReplicas || now.Scaled() || len(w.Open(t)) > 0 || !isEnabled(w.PolicyOf(Machine)) {
 		return
 	}
 	due, may := t.RetryChange(journal.ActionScaleKotsadm, of(t).Changed, w.Policy)

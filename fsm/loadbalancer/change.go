@@ -157,7 +157,7 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 	}
 	if open := s.OpenOf(fsm.Key(t.Subject), request.Kind); open != nil {
 		if asked, err := journal.InputOf[journal.KubeconfigsInput](open.Request); err == nil && !asked.Same(input) {
-			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open and %s; run this again when it has ended, or run \"ekco cancel %s\" first", open.ID, describe(asked), open.ID))
+			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open and %s; run this again when it has ended, or run \"ekco cancel %s\" first", open.ID, changeText(asked), open.ID))
 		}
 	}
 	return fsm.AdmitPresent(s, p, now, request)
@@ -226,8 +226,8 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	return fsm.DidYouMean(fsm.Near(name, slices.Values(names))), known
 }
 
-// describe returns a text for people about a change.
-func describe(input journal.KubeconfigsInput) string {
+// changeText returns a text for people about a change.
+func changeText(input journal.KubeconfigsInput) string {
 	text := "points the kubelets to " + input.Server
 	if input.Internal {
 		text += " with --internal"
@@ -244,7 +244,7 @@ func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if k.Asked.Server == "" {
 		return nil
 	}
-	lines := []string{"the last change " + describe(k.Asked)}
+	lines := []string{"the last change " + changeText(k.Asked)}
 	if k.Left != "" {
 		lines = append(lines, k.Left)
 	}

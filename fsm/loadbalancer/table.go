@@ -74,16 +74,16 @@ func reportLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	return fsm.Report{Reason: of(t).Lost, Cause: t.Newest()}
 }
 
-// reason returns why EKCO requests an action on the load balancer.
-func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
-	b, wanted, p := of(t), s.wanted(w, t), policyOf(w.Policy)
+// requestReason returns why EKCO requests an action on the load balancer.
+func (s *sum) requestReason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
+	b, wanted, p := of(t), s.wantedState(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
 	case proved == nil:
 		return "it was not verified yet; " + primariesAre(wanted.Primaries)
 	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
 		return fmt.Sprintf("there is no HAProxy on the node; it should have image %s", p.Image)
 	case kind == journal.ActionRestartLoadBalancer:
-		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
+		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.wantedVersion(p))
 	case proved.Input.Layout != wanted.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(wanted.Primaries)
 	case !sameConfig(proved.Input, wanted):
@@ -94,9 +94,9 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 		return fmt.Sprintf("another program deleted or changed ConfigMap %s: "+rewriteReason, s.list.Name)
 	case b.Worse:
 		return "the node was lost soon after its load balancer was changed, and is ready again: EKCO verifies it"
-	case restarted(t) && b.Facts.Started.IsZero():
+	case hasRestarted(t) && b.Facts.Started.IsZero():
 		return "HAProxy no longer runs on the node"
-	case restarted(t):
+	case hasRestarted(t):
 		return "HAProxy was restarted on the node at " + fsm.Stamp(b.Facts.Started)
 	}
 	return "daily check; the last one was at " + fsm.Stamp(lastCheckedAt(t))

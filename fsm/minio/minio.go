@@ -40,8 +40,8 @@ func volumeWait(policy any) time.Duration {
 	return cmp.Or(p.VolumeWait, 5*time.Minute)
 }
 
-// off returns why EKCO must not change MinIO, or "".
-func off(policy any) string {
+// offReason returns why EKCO must not change MinIO, or "".
+func offReason(policy any) string {
 	p, known := policy.(Policy)
 	if !known {
 		return "nothing is configured"
@@ -84,8 +84,8 @@ type MinIO struct {
 // past are the events that a replay needs to build the same state, in addition to the last facts and the last action of
 // each kind.
 type past struct {
-	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields about
-	// the switch.
+	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields
+	// about the switch.
 	Copied   endedAction `json:"copied,omitzero"`
 	Switched endedAction `json:"switched,omitzero"`
 	// Forgot has the last events that cleared Ours, Switched and Taken: the Service selected the highly available
@@ -135,8 +135,7 @@ func Known(s *fsm.State) map[string]journal.MinioFacts {
 	return known
 }
 
-// open returns the open actions of the kind about MinIO.
-func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
+func openActions(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
 	for _, rec := range w.Open(t) {
 		if rec.Kind == kind {
 			open = append(open, rec)

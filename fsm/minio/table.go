@@ -27,11 +27,11 @@ func Table() fsm.Table {
 }
 
 func reportService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
-	return fsm.Report{Reason: selects(of(t).Service), Cause: t.Newest()}
+	return fsm.Report{Reason: selectsText(of(t).Service), Cause: t.Newest()}
 }
 
-// selects returns a sentence that says what Service minio selects.
-func selects(service journal.MinioService) string {
+// selectsText returns a sentence that says what Service minio selects.
+func selectsText(service journal.MinioService) string {
 	if service == "" {
 		return "there is no Service minio"
 	}

@@ -77,11 +77,11 @@ func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Req
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
 			admission.Message = fmt.Sprintf("node %s (%s) was purged at %s, and EKCO has seen no other node with this name; what is left of it: %s",
-				n.Name, identity(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
+				n.Name, identityText(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
 		}
 		return admission, err
 	}
-	message := fmt.Sprintf("node %s (%s) was purged already, at %s", n.Name, identity(n), fsm.Stamp(n.Since))
+	message := fmt.Sprintf("node %s (%s) was purged already, at %s", n.Name, identityText(n), fsm.Stamp(n.Since))
 	if looked := request.Traces; looked != nil {
 		message += looked.notFound()
 	}
@@ -100,13 +100,13 @@ func (t Traces) notFound() string {
 	return text
 }
 
-// otherNodeWithName returns another known node to which the name may belong, or nil. Its name or hostname is the same if
-// dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
+// otherNodeWithName returns another known node to which the name may belong, or nil. Its name or hostname is the same
+// if dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
 // purged nodes.
 func otherNodeWithName(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)
-		if n == nil || n.Name == name || n.State == Purged || n.purged() {
+		if n == nil || n.Name == name || n.State == Purged || n.isPurged() {
 			continue
 		}
 		for _, own := range []string{n.Name, n.Facts.Hostname} {

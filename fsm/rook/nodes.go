@@ -23,8 +23,8 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 		return wish{}, false
 	}
 	missing, seen := missingNodes(storage, w)
-	asked := wish{kind: journal.ActionAddStorageNodes, field: "the storage nodes of " + t.Kind + " " + t.Name, from: listed(storage), seen: seen}
-	missing = asked.uncontested(t, missing, w)
+	asked := wish{kind: journal.ActionAddStorageNodes, field: "the storage nodes of " + t.Kind + " " + t.Name, from: listedText(storage), seen: seen}
+	missing = asked.uncontestedNodes(t, missing, w)
 	if len(missing) == 0 {
 		return wish{}, false
 	}
@@ -39,9 +39,9 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return asked, true
 }
 
-// uncontested returns the missing nodes without the ones that another program keeps removing from the list. If no
+// uncontestedNodes returns the missing nodes without the ones that another program keeps removing from the list. If no
 // others are left, it returns all missing nodes, so that EKCO reports why they wait.
-func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
+func (asked wish) uncontestedNodes(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
 	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
 		asked.parts = parts([]journal.RookNode{node})
 		return w.Contested(t, asked.contest())
@@ -62,8 +62,8 @@ func parts(nodes []journal.RookNode) []string {
 	return texts
 }
 
-// listed returns a text that says which nodes Ceph may use before the change.
-func listed(storage *journal.RookStorage) string {
+// listedText returns a text that says which nodes Ceph may use before the change.
+func listedText(storage *journal.RookStorage) string {
 	if storage.AllNodes {
 		return "all nodes"
 	}

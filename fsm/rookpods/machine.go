@@ -30,7 +30,7 @@ func kind(name journal.ActionKind, rules ...string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: string(name), Machine: Machine,
 		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff}, rules...),
-		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).off(name) },
+		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).offSetting(name) },
 	}
 }
 
@@ -42,9 +42,9 @@ func withStorageLock(kind fsm.ActionKind) fsm.ActionKind {
 func rules() []fsm.Rule {
 	return []fsm.Rule{{
 		Name:    RuleCSIVersion,
-		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return now(t).Unversioned != "" },
+		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return newestFacts(t).Unversioned != "" },
 		Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
-			return now(t).Unversioned + ", and only Rook 1.9 or later applies these resources to its CSI pods"
+			return newestFacts(t).Unversioned + ", and only Rook 1.9 or later applies these resources to its CSI pods"
 		},
 		Lifted: fsm.Always("EKCO continues when the tag is a version"),
 	}}
@@ -95,7 +95,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
-	_, behind := wished(t, w)
+	_, behind := wantedChange(t, w)
 	switch {
 	case t.GoneSeq != 0:
 		return Removed
@@ -108,7 +108,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 }
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	asked, is := wished(t, w)
+	asked, is := wantedChange(t, w)
 	if !is || isOpen(t, w) {
 		return
 	}
@@ -119,14 +119,14 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 }
 
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
-	asked, _ := wished(t, w)
+	asked, _ := wantedChange(t, w)
 	return journal.ActionRequested{Reason: asked.why, Input: asked.input}, t.FactsSeq
 }
 
 // Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
-	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
+	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, newestFacts(t)) == "" {
 		return "nothing is left to change"
 	}
 	return ""
@@ -135,7 +135,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // Outdated implements [fsm.Machine]. An action that has not begun ends if the nodes or settings no longer require it.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
-	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).off(rec.Kind) != "" {
+	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).offSetting(rec.Kind) != "" {
 		return ""
 	}
 	present, ready := w.Count(nodes)
@@ -154,7 +154,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 
 // Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
-	facts := now(t)
+	facts := newestFacts(t)
 	switch kindOf(t.Subject) {
 	case journal.ActionSetCSIResources:
 		return detailsOfCSI(facts)

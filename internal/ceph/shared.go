@@ -12,8 +12,8 @@ import (
 // time. A ceph process takes about a hundred times as long as this wait.
 const gatherTime = 5 * time.Millisecond
 
-// sharedQueries lets callers share queries of the same moment: it sends equal queries once, and different queries together.
-// So no answer is from before a change, or older than its query by more than maxAge.
+// sharedQueries lets callers share queries of the same moment: it sends equal queries once, and different queries
+// together. So no answer is from before a change, or older than its query by more than maxAge.
 type sharedQueries struct {
 	maxAge time.Duration
 

@@ -197,8 +197,8 @@ func (p *runningPass) countItem(item s3.HealItem) {
 	}
 }
 
-// isDeleted reports whether an item was deleted during the scan. Then the server reports an error, and either no drives or
-// only drives without the item.
+// isDeleted reports whether an item was deleted during the scan. Then the server reports an error, and either no drives
+// or only drives without the item.
 func isDeleted(item s3.HealItem) bool {
 	has := slices.ContainsFunc(item.After, func(d s3.DriveState) bool { return d.State != s3.DriveMissing })
 	return item.Detail != "" && !has && (len(item.After) > 0 || item.Of == 0)
@@ -309,7 +309,8 @@ func objectName(bucket, key, version string) string {
 }
 
 // Drain collects the results of a scan until the scan ends. EKCO calls it for a scan that it started before it was
-// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its results.
+// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its
+// results.
 func Drain(ctx context.Context, at Healer, token string) error {
 	p := &runningPass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
 	for {

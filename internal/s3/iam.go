@@ -179,7 +179,8 @@ func names(one, other map[string]map[string]any) []string {
 }
 
 // ImportIAM gives the server the users, groups, policies and service accounts of want. It removes other entries
-// of the server only if may returns true for their name. It returns the names of the entries that the server does not accept.
+// of the server only if may returns true for their name. It returns the names of the entries that the server does not
+// accept.
 func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string) bool) ([]string, error) {
 	have, err := c.ExportIAM(ctx)
 	if err != nil || len(want.Differences(have)) == 0 {

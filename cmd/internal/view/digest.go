@@ -166,10 +166,10 @@ func (d *digest) setBegin(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		line.what, line.earlier, line.began = d.actionText(p.Kind, e), false, e.Time
-		d.join(line, e.Subject, p)
+		d.joinRollout(line, e.Subject, p)
 	case *journal.ActionAdopted:
 		line.what, line.earlier, line.began = d.actionText(p.Record.Kind, e), false, p.Record.RequestedAt
-		d.join(line, e.Subject, &p.Record.Request)
+		d.joinRollout(line, e.Subject, &p.Record.Request)
 	}
 }
 
@@ -232,8 +232,8 @@ func (l *digestLine) endExpiredPause(now time.Time) {
 // byBegan orders lines by when they began.
 func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 
-// sorted returns the lines ordered by their begin. The lines of a rollout are below its headline.
-func (d *digest) sorted() (shown []*digestLine) {
+// sortedLines returns the lines ordered by their begin. The lines of a rollout are below its headline.
+func (d *digest) sortedLines() (shown []*digestLine) {
 	for _, line := range d.lines {
 		line.endExpiredPause(d.now)
 	}
@@ -256,20 +256,20 @@ func (d *digest) Flush() error {
 		return err
 	}
 	rows := [][]cell{{{text: "BEGAN"}, {text: "TOOK"}, {text: "WHAT"}, {text: "OUTCOME"}}}
-	for _, line := range d.sorted() {
+	for _, line := range d.sortedLines() {
 		rows = append(rows, []cell{
-			{text: d.began(line)},
-			{text: d.took(line)},
-			{text: d.zone.within(Clean(line.what))},
-			{text: d.zone.within(Clean(line.outcomeText())), tone: line.tone},
+			{text: d.beganText(line)},
+			{text: d.tookText(line)},
+			{text: d.zone.convertTimes(Clean(line.what))},
+			{text: d.zone.convertTimes(Clean(line.outcomeText())), tone: line.tone},
 		})
 	}
-	_, err := io.WriteString(d.w, strings.Join(align(rows, d.style), "\n")+"\n")
+	_, err := io.WriteString(d.w, strings.Join(alignCells(rows, d.style), "\n")+"\n")
 	return err
 }
 
-// began returns the begin of a line, or a text if that was before the shown events.
-func (d *digest) began(line *digestLine) string {
+// beganText returns the begin of a line, or a text if that was before the shown events.
+func (d *digest) beganText(line *digestLine) string {
 	text := d.zone.stamp(line.began)
 	if line.earlier {
 		return "before " + text
@@ -277,10 +277,10 @@ func (d *digest) began(line *digestLine) string {
 	return text
 }
 
-// took returns the duration of a line, or the duration so far if the line is open.
-func (d *digest) took(line *digestLine) string {
+// tookText returns the duration of a line, or the duration so far if the line is open.
+func (d *digest) tookText(line *digestLine) string {
 	if line.over {
 		return words.Span(line.ended.Sub(line.began))
 	}
-	return cmp.Or(strings.TrimSpace(age(d.now.Sub(line.began))), "0s") + " so far"
+	return cmp.Or(strings.TrimSpace(formatAge(d.now.Sub(line.began))), "0s") + " so far"
 }

@@ -296,7 +296,7 @@ func (a *run) recordWait(s *stepState, again string, err error) {
 	}
 }
 
-// endWaitHold ends the hold that mustWait began.
+// endWaitHold ends the hold that began after recordWait.
 func (a *run) endWaitHold(s *stepState) {
 	s.waited = 0
 	if a.record.Holds[s.planned.ID].Preflight == HoldNextAttempt {

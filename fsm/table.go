@@ -161,7 +161,6 @@ func (t Table) states() []string {
 	return slices.Compact(all)
 }
 
-// allStates returns every state.
 func (t Table) allStates() []string {
 	states := append(t.states(), t.Initial)
 	for _, transition := range t.Transitions {

@@ -57,7 +57,7 @@ var (
 	errTouched = errors.New("another Kubernetes client changed the selector of Service minio")
 )
 
-// makeSwitchCatchingPanic runs forward and turns a panic into an error, so that the Service is switched back after a
+// makeSwitchCatchingPanic calls makeSwitch and turns a panic into an error, so that the Service is switched back after a
 // panic, too.
 func (a *attempt) makeSwitchCatchingPanic(ctx context.Context) (err error) {
 	defer actions.Catch(a.step.Log, "the switch", &err)

@@ -112,7 +112,6 @@ func (m *Mirror) deleteObsoleteParts(ctx context.Context, named map[string]strin
 	return failed
 }
 
-// readActions reads the actions from the parts.
 func (m *Mirror) readActions(ctx context.Context, content *Content) error {
 	if len(content.Parts) == 0 {
 		return nil

@@ -83,7 +83,7 @@ func (s setNumber) differenceReason(ctx context.Context, number poolNumber) (str
 	return journal.RookChange{Numbers: map[string]journal.RookNumber{number.place: number.RookNumber}}.Lacks(live), err
 }
 
-// needsConfirmation reports whether Ceph requires a confirmation; lifts reports whether the option is needed.
+// needsConfirmation reports whether Ceph requires a confirmation for a single copy.
 func (n poolNumber) needsConfirmation() bool {
 	return n.Sure && n.setting == journal.PoolSize && n.To == 1
 }

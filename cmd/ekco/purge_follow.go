@@ -170,7 +170,6 @@ func (f *follower) streamEvents(ctx context.Context) error {
 	}
 }
 
-// printEvent prints one event of the action.
 func (f *follower) printEvent(ctx context.Context, event journal.Event) {
 	f.sign.clear()
 	f.lastNews = f.app.now()

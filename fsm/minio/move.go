@@ -90,7 +90,7 @@ func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, du
 	return journal.MinioPod{}, time.Time{}
 }
 
-// isNodeGone reports whether the node does not exist. lost reports whether it does not exist or is unreachable.
+// isNodeGone reports whether the node does not exist. isNodeLost also returns true if the node is unreachable.
 func isNodeGone(w *fsm.World, name string) bool {
 	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
 }

@@ -136,7 +136,6 @@ func (r *Ring) sleepUntil(next time.Time) time.Duration {
 	return min(max(next.Sub(r.clock.Now()), 0), maxLoopSleep)
 }
 
-// foldNewEvents folds all new events.
 func (r *Ring) foldNewEvents(ctx context.Context) error {
 	for event, err := range r.cfg.Store.Read(ctx, journal.Query{After: r.state.Seq}) {
 		if err != nil {

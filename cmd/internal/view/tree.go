@@ -136,7 +136,6 @@ func (t *tree) follow(e journal.Decoded) {
 	}
 }
 
-// writeComplete writes the complete items.
 func (t *tree) writeComplete() error {
 	for i := 0; i < len(t.kept); {
 		switch {

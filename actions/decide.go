@@ -96,9 +96,9 @@ func (a *run) makePlan() (wake time.Time) {
 	if now := time.Now(); now.Before(a.planning.next) {
 		return a.planning.next
 	}
-	a.planning.begin()
+	a.planning.markRunning()
 	record, looking, pending := snapshot(a.record), a.looking, a.beginCheck(nil, "")
-	pending.begin(HoldPlan)
+	pending.addQuestion(HoldPlan)
 	a.startAsync(func() func() {
 		made, err := a.plan(looking, a.kind, record)
 		return func() {
@@ -154,7 +154,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 
 // examineBatch examines a batch of one group.
 func (a *run) examineBatch(g *group, batch []*stepState) {
-	g.begin()
+	g.markRunning()
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
 	for i, s := range batch {
@@ -187,8 +187,8 @@ func (a *run) examineBatch(g *group, batch []*stepState) {
 	look()
 }
 
-// begin marks a check as running.
-func (t *checkState) begin() { t.busy, t.again = true, false }
+// markRunning marks a check as running.
+func (t *checkState) markRunning() { t.busy, t.again = true, false }
 
 // backOff schedules the next check after a backoff, which grows each time.
 func (t *checkState) backOff(policy RetryPolicy) {

@@ -82,7 +82,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 		}
 	}
 	looking, record, pending := a.looking, a.contextFor(steps[0].planned).Action, a.beginCheck(g, claim.Steps[0])
-	pending.begin(HoldDomains)
+	pending.addQuestion(HoldDomains)
 	a.startAsync(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		var again []Check

@@ -53,7 +53,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		}
 		proving.Go(func() {
 			if !c.code.SlowProof {
-				defer pending.begin("Proof")()
+				defer pending.addQuestion("Proof")()
 			}
 			proof := callProve(ctx, c.code, contexts[c.planned.ID])
 			mu.Lock()
@@ -101,7 +101,7 @@ func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRec
 				continue
 			}
 			group.Go(func() {
-				defer pending.begin(name)()
+				defer pending.addQuestion(name)()
 				checks[i], failures[i] = r.checkOne(ctx, kind, record, name)
 			})
 		}

@@ -8,7 +8,7 @@ import (
 
 // readInbox handles everything in the inbox.
 func (a *run) readInbox(inbox *Inbox) {
-	unread, recheck := inbox.take()
+	unread, recheck := inbox.takeAll()
 	for _, n := range unread {
 		a.handleEvent(n.event, n.payload)
 	}

@@ -26,8 +26,8 @@ type haproxyState struct {
 	pod         loadbalancer.Pod
 }
 
-// look checks the HAProxy of the action's node.
-func (s reload) look(ctx context.Context, step actions.StepContext) (haproxyState, error) {
+// readState checks the HAProxy of the action's node.
+func (s reload) readState(ctx context.Context, step actions.StepContext) (haproxyState, error) {
 	node := step.Action.Subject.Name
 	on, is, err := OnNode(step.Action, node)
 	if err != nil || !is || on.Image == "" {
@@ -57,7 +57,7 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 
 // Prove implements [actions.Step].
 func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	saw, err := s.look(ctx, step)
+	saw, err := s.readState(ctx, step)
 	if err != nil || saw.missing != "" {
 		return actions.Proof{Missing: saw.missing}, err
 	}
@@ -67,7 +67,7 @@ func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 
 // Do implements [actions.Step]. A second reload does no harm.
 func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	saw, err := s.look(ctx, step)
+	saw, err := s.readState(ctx, step)
 	if err != nil || !saw.needsReload {
 		return nil, err
 	}

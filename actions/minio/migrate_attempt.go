@@ -45,7 +45,7 @@ func (a *attempt) outputs() (json.RawMessage, error) {
 	return json.Marshal(a.state)
 }
 
-func (a *attempt) note(ctx context.Context) error { return a.step.Note(ctx, a.state) }
+func (a *attempt) recordState(ctx context.Context) error { return a.step.Note(ctx, a.state) }
 
 var (
 	// errInterrupted ends an attempt that was recorded as begun, but had not disabled the Service or was already
@@ -57,8 +57,8 @@ var (
 	errTouched = errors.New("another Kubernetes client changed the selector of Service minio")
 )
 
-// makeSwitchCatchingPanic calls makeSwitch and turns a panic into an error, so that the Service is switched back after a
-// panic, too.
+// makeSwitchCatchingPanic calls makeSwitch and turns a panic into an error, so that the Service is switched back after
+// a panic, too.
 func (a *attempt) makeSwitchCatchingPanic(ctx context.Context) (err error) {
 	defer actions.Catch(a.step.Log, "the switch", &err)
 	return a.makeSwitch(ctx)
@@ -85,7 +85,7 @@ func (a *attempt) makeSwitch(ctx context.Context) error {
 	case a.state.Disabled:
 		return errInterrupted
 	default:
-		if err := a.begin(ctx); err != nil {
+		if err := a.beginSwitch(ctx); err != nil {
 			return err
 		}
 	}
@@ -134,11 +134,11 @@ func (a *attempt) resume(ctx context.Context, version string) error {
 		return outageError{a.state.DisabledAt}
 	}
 	a.state.Resumed = true
-	return a.note(ctx)
+	return a.recordState(ctx)
 }
 
-// begin copies the last changes, records that clients are cut off, and makes the Service select no pods.
-func (a *attempt) begin(ctx context.Context) error {
+// beginSwitch copies the last changes, records that clients are cut off, and makes the Service select no pods.
+func (a *attempt) beginSwitch(ctx context.Context) error {
 	obstacle, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version, a.state.Fingerprint = false, nil, false, false, "", ""
 	a.state.Back, a.state.Away, a.state.Touched = version, "", false
 	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		return err
 	}
 	// The last copy may have taken an hour, so check for a cancel or a pause before clients lose MinIO.
@@ -213,7 +213,7 @@ func (a *attempt) mayBegin(ctx context.Context) (obstacle, error) {
 	}
 	a.state.Forced = obstacle.key
 	a.state.Forces++
-	return obstacle, a.note(ctx)
+	return obstacle, a.recordState(ctx)
 }
 
 // copyWhileServing copies and checks everything that is possible while clients still write.
@@ -311,7 +311,7 @@ func (a *attempt) recordServingPods(ctx context.Context) error {
 	for _, pod := range single.Own() {
 		a.state.Pods, a.state.Controller = append(a.state.Pods, pod.UID), pod.Controller
 	}
-	return a.note(ctx)
+	return a.recordState(ctx)
 }
 
 // copyWithoutReplacement copies the data of the serving pod, if there is one. It runs if a person forced the switch

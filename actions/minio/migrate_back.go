@@ -63,7 +63,7 @@ func (a *attempt) unfinishedError(left string, waits bool) error {
 // no failure, and an EKCO that is killed cannot record anything later.
 func (a *attempt) recordUndone(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		a.step.Log.Warn("cannot record yet that the switch was undone", "error", err)
 	}
 	if err := a.removeOwnSettings(ctx); err != nil {
@@ -121,7 +121,7 @@ func (a *attempt) recordGivenUp(ctx context.Context) {
 		return
 	}
 	a.state.Switches = false
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		a.step.Log.Warn("cannot record yet that the switch is being undone", "error", err)
 	}
 }

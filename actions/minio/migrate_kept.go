@@ -44,7 +44,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 		return a.askAboutLoss(both, kept.Count+len(users), names)
 	}
 	a.state.Aside = aside
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		return err
 	}
 	a.step.Log.Warn("standalone MinIO no longer has versions whose removal no event reported; EKCO sets them aside on ha-minio", "bucket", asideBucket, "names", names)

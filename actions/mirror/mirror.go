@@ -312,7 +312,7 @@ func (m *Mirror) Run(ctx context.Context) {
 			waiting = append(waiting, answer)
 		}
 		if _, _, pending := m.pendingContent(); pending {
-			if wait := m.pace.take(time.Now(), len(waiting) > 0); wait > 0 {
+			if wait := m.pace.takeRound(time.Now(), len(waiting) > 0); wait > 0 {
 				retry.Reset(wait)
 				continue
 			}

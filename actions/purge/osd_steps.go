@@ -63,17 +63,17 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 	}
 	if read == nil || view.isReplaced() {
 		// Rook's objects with the name of a replacement Node belong to the replacement.
-		return p.find(ctx, view)
+		return p.ownedOSDs(ctx, view)
 	}
 	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
-	found, err := p.find(ctx, view)
+	found, err := p.ownedOSDs(ctx, view)
 	found.Deployments, found.Entry = read.Deployments, read.Entry
 	return found, err
 }
 
-// find returns the captured OSDs that still belong to the node. Unless another node has its name, it adds OSDs under
-// its CRUSH host that are down and have no Deployment.
-func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
+// ownedOSDs returns the captured OSDs that still belong to the node. Unless another node has its name, it adds OSDs
+// under its CRUSH host that are down and have no Deployment.
+func (p storagePart) ownedOSDs(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
 	var osds []ceph.Ref
@@ -177,7 +177,7 @@ type purgeOSD storagePart
 
 // Prove implements [actions.Step].
 func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	found, err := s.find(ctx, step)
+	found, err := s.findOSD(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -192,7 +192,7 @@ func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.
 
 // Do implements [actions.Step].
 func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	found, err := s.find(ctx, step)
+	found, err := s.findOSD(ctx, step)
 	if err != nil || found.kept != "" {
 		return nil, err
 	}
@@ -213,8 +213,8 @@ type foundOSD struct {
 	remains  bool
 }
 
-// find returns the OSD of the step.
-func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found foundOSD, err error) {
+// findOSD returns the OSD of the step.
+func (s purgeOSD) findOSD(ctx context.Context, step actions.StepContext) (found foundOSD, err error) {
 	if err := step.Input(&found.captured); err != nil {
 		return foundOSD{}, err
 	}
@@ -280,7 +280,7 @@ type purgeFoundOSDs storagePart
 
 // Prove implements [actions.Step].
 func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	osds, err := s.find(ctx, step)
+	osds, err := s.unplannedOSDs(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -292,7 +292,7 @@ func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (ac
 
 // Do implements [actions.Step]. One OSD that cannot be purged does not stop the others.
 func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	osds, err := s.find(ctx, step)
+	osds, err := s.unplannedOSDs(ctx, step)
 	if err != nil {
 		return nil, err
 	}
@@ -308,8 +308,8 @@ func (s purgeFoundOSDs) skips(ctx context.Context, step actions.StepContext) ([]
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// find returns the OSDs for which the plan has no other step.
-func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
+// unplannedOSDs returns the OSDs for which the plan has no other step.
+func (s purgeFoundOSDs) unplannedOSDs(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {
 		return nil, err

@@ -67,14 +67,14 @@ type primaryPart struct {
 var errNoPrimaries = errors.New("kubeadm did not create this cluster, so EKCO knows no address of etcd")
 
 func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
-	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
+	if err := p.captureWithEtcd(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
 		return err
 	}
 	return nil
 }
 
-// find captures the facts like capture, but returns errNoPrimaries if it could not ask etcd.
-func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
+// captureWithEtcd captures the facts like capture, but returns errNoPrimaries if it could not ask etcd.
+func (p primaryPart) captureWithEtcd(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if !facts.Node.mayBePrimary() {
 		return nil
 	}

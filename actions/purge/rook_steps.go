@@ -21,7 +21,7 @@ type removeDeployment storagePart
 
 // Prove implements [actions.Step].
 func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	captured, now, err := s.find(ctx, step)
+	captured, now, err := s.findDeployment(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -35,7 +35,7 @@ func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (
 
 // Do implements [actions.Step].
 func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	captured, now, err := s.find(ctx, step)
+	captured, now, err := s.findDeployment(ctx, step)
 	if err != nil || now.kept != "" {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s removeDeployment) skips(ctx context.Context, step actions.StepContext) (
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
 
-func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
+func (s removeDeployment) findDeployment(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
 	if err := step.Input(&captured); err != nil {
 		return captured, foundDeployment{}, err
 	}
@@ -131,7 +131,7 @@ type removeFound storagePart
 
 // Prove implements [actions.Step].
 func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	found, kept, err := s.find(ctx, step)
+	found, kept, err := s.findDeployments(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -145,7 +145,7 @@ func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actio
 
 // Do implements [actions.Step]. If one removal fails, it continues with the others.
 func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	found, _, err := s.find(ctx, step)
+	found, _, err := s.findDeployments(ctx, step)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]jou
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
 
-// find returns the Deployments that must still be removed, and the reasons why others are kept.
-func (s removeFound) find(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
+// findDeployments returns the Deployments that must still be removed, and the reasons why others are kept.
+func (s removeFound) findDeployments(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
 	_, lost, err := lostStorage(step.Action)
 	if err != nil || len(lost.Deployments) == 0 {
 		return nil, nil, err
@@ -187,7 +187,7 @@ type removeEntry storagePart
 
 // Prove implements [actions.Step].
 func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	entry, kept, err := s.find(ctx, step)
+	entry, kept, err := s.findEntry(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -201,7 +201,7 @@ func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actio
 
 // Do implements [actions.Step].
 func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	entry, kept, err := s.find(ctx, step)
+	entry, kept, err := s.findEntry(ctx, step)
 	switch {
 	case err != nil || kept != "":
 		return nil, err
@@ -239,8 +239,8 @@ func removedOutput(entry json.RawMessage) (json.RawMessage, error) {
 	return outputs, nil
 }
 
-// find returns the node's entry, or nil if EKCO must not remove one. kept is the reason if an entry stays.
-func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
+// findEntry returns the node's entry, or nil if EKCO must not remove one. kept is the reason if an entry stays.
+func (s removeEntry) findEntry(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, lost, err := lostStorage(step.Action)
 	if err != nil || lost.Entry == nil {
 		return nil, "", err

@@ -96,7 +96,7 @@ func (f *StorageFacts) doubts() (doubts []string) {
 
 func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced {
 	var traced Traced
-	switch err := p.find(ctx, record, &facts); {
+	switch err := p.captureWithEtcd(ctx, record, &facts); {
 	case errors.Is(err, errNoPrimaries):
 		traced.Doubts = []string{fmt.Sprintf("etcd was not asked: %v", err)}
 	case err != nil:

@@ -84,7 +84,7 @@ func (p Dependencies) hostsGone(ctx context.Context, _ journal.ActionRecord, ask
 		}
 	}
 	if hosts := len(tree.Hosts); hosts > asked.to {
-		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, too many for %s", words.Count(hosts, "host"), copies(asked.to))).About("hosts")
+		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, too many for %s", words.Count(hosts, "host"), copiesText(asked.to))).About("hosts")
 	}
 	return actions.Pass()
 }
@@ -96,7 +96,7 @@ func isHost(node kube.Node, host string) bool {
 	})
 }
 
-func copies(count int) string { return words.CountOf(count, "copy", "copies") }
+func copiesText(count int) string { return words.CountOf(count, "copy", "copies") }
 
 func (p Dependencies) poolOnHosts(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	all, err := p.Ceph.Pools(ctx)
@@ -115,7 +115,7 @@ func (p Dependencies) poolOnHosts(ctx context.Context, record journal.ActionReco
 		case pool.Domain != ceph.DomainHost:
 			return actions.Abandon("the CRUSH rule of pool " + pool.Name + " does not put each copy on another host").About("rule")
 		case pool.Size > asked.from:
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, but Rook's object says %d; check that Rook's operator runs", pool.Name, copies(pool.Size), asked.from)).About("size")
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, but Rook's object says %d; check that Rook's operator runs", pool.Name, copiesText(pool.Size), asked.from)).About("size")
 		}
 	}
 	return actions.Pass()
@@ -165,9 +165,9 @@ func (p Dependencies) copiesComplete(ctx context.Context, _ journal.ActionRecord
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
 	if why := ceph.Incomplete(tree, pools, pgs, asked.to, asked.pool()); why != "" {
-		return actions.Hold(why + "; EKCO lowers them when all placement groups are settled with " + copies(asked.to)).About("incomplete").Briefly()
+		return actions.Hold(why + "; EKCO lowers them when all placement groups are settled with " + copiesText(asked.to)).About("incomplete").Briefly()
 	}
-	are := fmt.Sprintf("all %d placement groups are settled with %s", len(pgs), copies(asked.to))
+	are := fmt.Sprintf("all %d placement groups are settled with %s", len(pgs), copiesText(asked.to))
 	return actions.PassBecause(are).About("complete").OnceLasting(completeFor, are)
 }
 

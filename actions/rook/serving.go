@@ -74,7 +74,7 @@ func checkServing(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []cep
 	}
 	for _, pool := range concerned {
 		if pool.Size < needed {
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph and needs %s before EKCO adds more; check that Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size").Briefly()
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph and needs %s before EKCO adds more; check that Rook's operator runs", pool.Name, copiesText(pool.Size), copiesText(needed))).About("size").Briefly()
 		}
 	}
 	if len(concerned) == 0 {
@@ -83,7 +83,7 @@ func checkServing(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []cep
 	for _, pool := range concerned {
 		its := slices.DeleteFunc(slices.Clone(pgs), func(pg ceph.PG) bool { return pg.Pool != pool.ID })
 		if why := ceph.IncompleteServing(tree, []ceph.Pool{pool}, its, needed); why != "" {
-			return actions.Hold(fmt.Sprintf("%s; EKCO adds copies when all placement groups are active with %s, since Ceph would not serve the others", why, copies(needed))).About("incomplete").Briefly()
+			return actions.Hold(fmt.Sprintf("%s; EKCO adds copies when all placement groups are active with %s, since Ceph would not serve the others", why, copiesText(needed))).About("incomplete").Briefly()
 		}
 	}
 	return actions.Pass()

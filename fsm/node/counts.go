@@ -18,13 +18,13 @@ func countsOf(s *fsm.State) counts {
 	return s.Sum(Machine, func() any {
 		c := counts{}
 		for n := range All(s) {
-			c.add(n)
+			c.addNode(n)
 		}
 		return c
 	}).(counts)
 }
 
-func (c *counts) add(n *Node) {
+func (c *counts) addNode(n *Node) {
 	if !n.Present() {
 		return
 	}

@@ -40,7 +40,7 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 		change.Hosts = next
 	}
 	return wish{
-		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it should have %s, and has %s", why, copies(target), change.From()),
+		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it should have %s, and has %s", why, copiesText(target), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen, about: withHosts(change.To(), w),
 	}, true
 }
@@ -94,7 +94,7 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 	reported, _ := cephFacts(w)
 	for place, number := range change.Numbers {
 		if keeps, pool := largestPool(reported, of, change.Names, place); keeps > number.To {
-			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copies(keeps), pool, number.To)
+			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copiesText(keeps), pool, number.To)
 		}
 		if limit := max(p.MinCopies, p.MaxCopies); number.To > limit {
 			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), limit)

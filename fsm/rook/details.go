@@ -37,9 +37,9 @@ func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 	}
 	lines = append(lines, healthText(reported))
 	for _, pool := range reported.Pools {
-		line := fmt.Sprintf("pool %s keeps %s and serves with %d", pool.Name, copies(pool.Size), pool.MinSize)
+		line := fmt.Sprintf("pool %s keeps %s and serves with %d", pool.Name, copiesText(pool.Size), pool.MinSize)
 		if target := poolsOf(w, facts).wantedCopies(pool); target != pool.Size {
-			line += fmt.Sprintf(", EKCO wants %s", copies(target))
+			line += fmt.Sprintf(", EKCO wants %s", copiesText(target))
 		}
 		lines = append(lines, line)
 	}
@@ -90,7 +90,7 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 		}
 		for _, pool := range madeOf(reported, t.Subject, now.Names, place) {
 			if pool.Size != now.Numbers[place] {
-				line += fmt.Sprintf(", Ceph keeps %s of %s", copies(pool.Size), pool.Name)
+				line += fmt.Sprintf(", Ceph keeps %s of %s", copiesText(pool.Size), pool.Name)
 			}
 		}
 		if target := numberTarget(t, place, w); target != now.Numbers[place] {

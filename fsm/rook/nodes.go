@@ -29,7 +29,7 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 		return wish{}, false
 	}
 	asked.why = readyNodes(missing) + " but not listed, so Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
-	asked.to, asked.parts = names(missing), parts(missing)
+	asked.to, asked.parts = names(missing), nodeUIDs(missing)
 	asked.change = journal.RookChange{Nodes: missing, Label: p.label(), Whole: storage.AllNodes}
 	if storage.AllNodes {
 		asked.why = "Ceph uses all nodes, and should use only listed ones; " + readyNodes(missing)
@@ -43,7 +43,7 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 // others are left, it returns all missing nodes, so that EKCO reports why they wait.
 func (asked wish) uncontestedNodes(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
 	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
-		asked.parts = parts([]journal.RookNode{node})
+		asked.parts = nodeUIDs([]journal.RookNode{node})
 		return w.Contested(t, asked.contest())
 	})
 	if len(free) == 0 {
@@ -52,9 +52,9 @@ func (asked wish) uncontestedNodes(t *fsm.Thing, missing []journal.RookNode, w *
 	return free
 }
 
-// parts returns [journal.Change.Parts] for a change that lists these nodes. It uses UIDs, because a node that was
+// nodeUIDs returns [journal.Change.Parts] for a change that lists these nodes. It uses UIDs, because a node that was
 // purged and joins again is another node.
-func parts(nodes []journal.RookNode) []string {
+func nodeUIDs(nodes []journal.RookNode) []string {
 	texts := make([]string, len(nodes))
 	for i, node := range nodes {
 		texts[i] = node.UID

@@ -77,13 +77,13 @@ func cephSentence(facts journal.RookFacts) string {
 	if ceph := facts.Ceph; ceph != nil {
 		text += "; " + healthText(ceph)
 		for _, pool := range ceph.Pools {
-			text += "; pool " + pool.Name + " keeps " + copies(pool.Size)
+			text += "; pool " + pool.Name + " keeps " + copiesText(pool.Size)
 		}
 	}
 	return text
 }
 
-func copies(n int) string {
+func copiesText(n int) string {
 	if n == 1 {
 		return "1 copy"
 	}

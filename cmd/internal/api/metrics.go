@@ -146,14 +146,14 @@ func (m *Metrics) Folded(event journal.Decoded) {
 	case *journal.ActionPlanned:
 		m.tracked.plan(event.Action, p.Plan)
 	case *journal.StepStarted:
-		m.tracked.begin(event.Event, p.Step)
+		m.tracked.beginStep(event.Event, p.Step)
 	case *journal.StepFailed:
 		if p.CutShort {
 			break // a cancelled step has not failed
 		}
 		m.stepFailures.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
-		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {
+		if took, known := m.tracked.endStep(event.Event, p.Step); known && !p.DryRun {
 			m.stepSeconds.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Observe(took.Seconds())
 		}
 	case *journal.ClockJumped:

@@ -116,7 +116,7 @@ func (t *tree) Event(event journal.Event) error {
 	if p, begins := e.Body.(*journal.ActionRequested); begins {
 		t.addDelays(b, p.Kind, e.Time)
 	}
-	if !b.add(e, t.words) {
+	if !b.addEvent(e, t.words) {
 		b.remark(e, t.words)
 	}
 	if e.Type != journal.TypeActionEnded {
@@ -180,8 +180,8 @@ func (t *tree) Flush() error {
 	return nil
 }
 
-// add adds an event to the action. It returns false if the event also needs a line of its own.
-func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
+// addEvent adds an event to the action. It returns false if the event also needs a line of its own.
+func (b *branch) addEvent(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	b.last = e.Time
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:

@@ -52,7 +52,7 @@ func TestASlowStepIsHeldBeforeItsEffect(t *testing.T) {
 			code.steps = []journal.PlannedStep{planned}
 			definition := code.definition()
 			definition.Steps = map[string]actions.StepDef{"act": {Step: code}}
-			cfg, dial := w.Config([]actions.Definition{definition}), actionstest.Answering(actions.Pass())
+			cfg, dial := w.Config([]actions.Definition{definition}), actionstest.NewPreflight(actions.Pass())
 			for _, check := range []string{"X", "NodeStillGone"} {
 				cfg.Preflights[check] = actionstest.Always(actions.Pass())
 			}
@@ -60,7 +60,7 @@ func TestASlowStepIsHeldBeforeItsEffect(t *testing.T) {
 			w.requestTest()
 			r := w.Start(cfg)
 			w.Pass(time.Minute)
-			dial.Turn(actions.Hold("paused"))
+			dial.SetVerdict(actions.Hold("paused"))
 			w.Pass(3 * time.Hour)
 			if did := len(code.calls()) > 0; did == test.held {
 				w.T.Errorf("%s: it did: %t; %v", name, did, w.Story())
@@ -70,7 +70,7 @@ func TestASlowStepIsHeldBeforeItsEffect(t *testing.T) {
 					w.T.Errorf("%s: it is held by %+v, after %d failures", name, now.Holds, now.Steps["a"].Failures)
 				}
 			}
-			dial.Turn(actions.Pass())
+			dial.SetVerdict(actions.Pass())
 			r.End()
 			if len(code.calls()) != 1 {
 				w.T.Errorf("%s: it did so %d times", name, len(code.calls()))

@@ -103,10 +103,10 @@ func awaitProof(ctx context.Context, code StepDef, step StepContext) (Proof, err
 		proof, err := code.Prove(ctx, step)
 		switch {
 		case err != nil || proof.Done:
-		case proof.Foreign:
+		case proof.NeedsOthers:
 			step.WaitsForOthers(proof.Missing)
 		default:
-			step.Lacks(proof.Missing)
+			step.ReportMissing(proof.Missing)
 		}
 		return proof, err
 	})

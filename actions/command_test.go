@@ -208,12 +208,12 @@ func TestARetryThatWasAskedForBeforeTheActionStalledDoesNotUnstallIt(t *testing.
 
 func TestARetryChecksAHoldAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Hold("not yet"))
+		guard := actionstest.NewPreflight(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
 		w.Pass(10 * time.Minute)
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		w.Retry(r)
 		if took := r.End(); took > 100*time.Millisecond {
 			t.Errorf("the retry took %s, want at once", took)

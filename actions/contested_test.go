@@ -16,7 +16,7 @@ func change() *journal.Change {
 
 func TestAStepThatWouldMakeAContestedChangeWaitsThoughNoKindListsTheRule(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		contested := actionstest.Answering(actions.Hold("another program keeps changing the replicas of w1 back"))
+		contested := actionstest.NewPreflight(actions.Hold("another program keeps changing the replicas of w1 back"))
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Change: change()})
 		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))
@@ -27,7 +27,7 @@ func TestAStepThatWouldMakeAContestedChangeWaitsThoughNoKindListsTheRule(t *test
 		if hold := w.Record().Holds["a"]; hold.Preflight != fsm.RuleContested {
 			t.Errorf("held by %+v", hold)
 		}
-		contested.Turn(actions.Pass())
+		contested.SetVerdict(actions.Pass())
 		r.Inbox.Recheck()
 		r.End()
 		if !w.Ended() {
@@ -43,12 +43,12 @@ func TestAContestIsAskedOnlyAboutWhatEKCOChangesByItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				contested := actionstest.Answering(actions.Hold("contested"))
+				contested := actionstest.NewPreflight(actions.Hold("contested"))
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				w.Request(testSubject, request)
 				w.RunToEnd(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))
-				if contested.Called() > 0 || !w.Ended() {
-					t.Errorf("asked %d times; %s", contested.Called(), w.LastLine())
+				if contested.Calls() > 0 || !w.Ended() {
+					t.Errorf("asked %d times; %s", contested.Calls(), w.LastLine())
 				}
 			})
 		})

@@ -27,7 +27,7 @@ func (a *run) decide() (wake time.Time) {
 	case a.stopping || a.record.Ended != nil:
 		return time.Time{}
 	case a.unfitReason != nil:
-		a.hold("", Check{HoldReadable, Hold(a.unfitReason.Error())})
+		a.recordHold("", Check{HoldReadable, Hold(a.unfitReason.Error())})
 		return time.Time{}
 	}
 	a.considerCancel()
@@ -37,15 +37,15 @@ func (a *run) decide() (wake time.Time) {
 	case !a.record.Planned:
 		return a.makePlan()
 	}
-	a.release("")
+	a.endStepHold("")
 	if a.allDone() {
-		a.note(a.record.LastSeq, journal.TypeActionEnded, &journal.ActionEnded{Outcome: a.success(), Reason: a.leftAlone(a.steps)})
+		a.draftEvent(a.record.LastSeq, journal.TypeActionEnded, &journal.ActionEnded{Outcome: a.successOutcome(), Reason: a.leftAloneText(a.steps)})
 		return time.Time{}
 	}
 	return a.startDue(time.Now(), a.steps)
 }
 
-func (a *run) success() journal.Outcome {
+func (a *run) successOutcome() journal.Outcome {
 	switch {
 	case a.record.Request.DryRun:
 		return journal.OutcomeDryRun
@@ -96,9 +96,9 @@ func (a *run) makePlan() (wake time.Time) {
 	if now := time.Now(); now.Before(a.planning.next) {
 		return a.planning.next
 	}
-	a.planning.begin()
+	a.planning.markRunning()
 	record, looking, pending := snapshot(a.record), a.looking, a.beginCheck(nil, "")
-	pending.begin(HoldPlan)
+	pending.addQuestion(HoldPlan)
 	a.startAsync(func() func() {
 		made, err := a.plan(looking, a.kind, record)
 		return func() {
@@ -114,11 +114,11 @@ func (a *run) planMade(made journal.Plan, err error) {
 	switch {
 	case a.stopping || a.ending != nil || a.looking.Err() != nil:
 	case err != nil:
-		a.planning.wait(a.cfg.Retry)
-		a.hold("", Check{HoldPlan, Hold(err.Error()).About(KeyOf(err))})
+		a.planning.backOff(a.cfg.Retry)
+		a.recordHold("", Check{HoldPlan, Hold(err.Error()).About(KeyOf(err))})
 	default:
-		a.release("")
-		a.note(a.record.LastSeq, journal.TypeActionPlanned, &journal.ActionPlanned{Plan: made})
+		a.endStepHold("")
+		a.draftEvent(a.record.LastSeq, journal.TypeActionPlanned, &journal.ActionPlanned{Plan: made})
 		a.takePlan()
 	}
 }
@@ -130,7 +130,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	var order []*group
 	batches := make(map[*group][]*stepState)
 	for _, s := range steps {
-		if !a.ready(s) {
+		if !a.isReady(s) {
 			continue
 		}
 		if from := later(later(s.next, s.waits.next), s.group.next); now.Before(from) {
@@ -154,14 +154,14 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 
 // examineBatch examines a batch of one group.
 func (a *run) examineBatch(g *group, batch []*stepState) {
-	g.begin()
+	g.markRunning()
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
 	for i, s := range batch {
 		s.busy, s.waits.again = true, false
 		candidates[i] = candidate{
 			planned: s.planned, code: s.code,
-			prove: (startedBefore(a.progress(s)) || g.claimed == s.planned.ID && s.code.MayBeForgone) && !a.record.Request.DryRun,
+			prove: (startedBefore(a.stepRecord(s)) || g.claimed == s.planned.ID && s.code.MayBeForgone) && !a.record.Request.DryRun,
 		}
 		contexts[s.planned.ID] = a.contextFor(s.planned)
 	}
@@ -187,11 +187,11 @@ func (a *run) examineBatch(g *group, batch []*stepState) {
 	look()
 }
 
-// begin marks a check as running.
-func (t *checkState) begin() { t.busy, t.again = true, false }
+// markRunning marks a check as running.
+func (t *checkState) markRunning() { t.busy, t.again = true, false }
 
-// wait schedules the next check after a backoff, which grows each time.
-func (t *checkState) wait(policy RetryPolicy) {
+// backOff schedules the next check after a backoff, which grows each time.
+func (t *checkState) backOff(policy RetryPolicy) {
 	if t.again {
 		t.next = time.Time{}
 		return
@@ -200,5 +200,5 @@ func (t *checkState) wait(policy RetryPolicy) {
 	t.next = time.Now().Add(policy.afterHold(t.tries))
 }
 
-// hurry schedules the next check at once.
-func (t *checkState) hurry() { t.next, t.again = time.Time{}, t.busy }
+// scheduleNow schedules the next check at once.
+func (t *checkState) scheduleNow() { t.next, t.again = time.Time{}, t.busy }

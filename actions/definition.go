@@ -12,7 +12,7 @@ import (
 // Definition describes one kind of action: its plan, steps and checks. A capability registers it. Its functions must be
 // safe for concurrent use.
 type Definition struct {
-	// Kind names it in the journal.
+	// Kind is the kind's name in the journal.
 	Kind journal.ActionKind
 	// Noun names the kind in messages such as "the purge continues".
 	Noun string
@@ -102,11 +102,11 @@ type StepDef struct {
 	// WakeUp returns nil or a channel. EKCO calls WakeUp before each check of the effect, and checks again as soon as
 	// the channel is closed. In any case EKCO checks every few seconds.
 	WakeUp func(step StepContext) <-chan struct{}
-	// Skips returns objects that the step would remove but must not, because they now belong to another owner. It
+	// FindSkipped returns objects that the step would remove but must not, because they now belong to another owner. It
 	// changes nothing. It runs together with the step's preflights, also while one of them holds the step. EKCO records
-	// the objects before the step starts, in [journal.ActionRecord.Left], for the rest of the action. Skips may return
-	// recorded objects again.
-	Skips func(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
+	// the objects before the step starts, in [journal.ActionRecord.Left], for the rest of the action. FindSkipped may
+	// return recorded objects again.
+	FindSkipped func(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
 // Proof is the result of verifying a step's effect.
@@ -118,8 +118,8 @@ type Proof struct {
 	// Waits is true if the step cannot do anything about Missing now. EKCO holds the step, under [HoldItems], until it
 	// can.
 	Waits bool
-	// Foreign is true if another program or a person must do the missing part, for example remove a finalizer.
-	Foreign bool
+	// NeedsOthers is true if another program or a person must do the missing part, for example remove a finalizer.
+	NeedsOthers bool
 	// Lost is true if the effect can no longer happen. An attempt that waits for it then fails, with Missing as the
 	// reason.
 	Lost bool

@@ -82,7 +82,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 		}
 	}
 	looking, record, pending := a.looking, a.contextFor(steps[0].planned).Action, a.beginCheck(g, claim.Steps[0])
-	pending.begin(HoldDomains)
+	pending.addQuestion(HoldDomains)
 	a.startAsync(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		var again []Check
@@ -109,7 +109,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 				a.holdGroup(g, steps[0], refused)
 			case refused.Verdict.Kind == VerdictAbandon: // the next examination ends the action
 				a.dropClaim(g)
-				g.wait(a.cfg.Retry)
+				g.backOff(a.cfg.Retry)
 			default:
 				g.claimed = "" // from now on the started step has the domains
 				start(replaceChecks(checks, again))
@@ -135,7 +135,7 @@ func (a *run) waitForDomains(g *group, first *stepState, taken fsm.Taken) {
 		g.waitsFrom = time.Now()
 	}
 	if g.heldStep == "" && time.Since(g.waitsFrom) < unrecordedWait {
-		g.wait(a.cfg.Retry)
+		g.backOff(a.cfg.Retry)
 		return
 	}
 	a.holdGroup(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})

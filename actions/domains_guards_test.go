@@ -137,10 +137,10 @@ func TestWhoIsLetInWhileStoppingLeaves(t *testing.T) {
 
 func TestWhatHasStartedIsNotGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		door, guard := &doorkeeper{}, actionstest.Answering(actions.Pass())
+		door, guard := &doorkeeper{}, actionstest.NewPreflight(actions.Pass())
 		k := &script{
 			steps: []journal.PlannedStep{guarded("a", "X")},
-			do:    func(context.Context, string) error { guard.Turn(actions.Hold("not now")); return errBroken },
+			do:    func(context.Context, string) error { guard.SetVerdict(actions.Hold("not now")); return errBroken },
 			prove: func(context.Context, string) (bool, error) { return false, nil },
 		}
 		cfg := w.guardedBy(k, guard)
@@ -157,14 +157,14 @@ func TestWhatHasStartedIsNotGivenUp(t *testing.T) {
 
 func TestAStepThatWasHeldBeforeSaysAtOnceThatItWaitsForItsDomains(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		door, guard := &doorkeeper{closed: true}, actionstest.Answering(actions.Hold("not yet"))
+		door, guard := &doorkeeper{closed: true}, actionstest.NewPreflight(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		cfg.Domains, cfg.Kinds[0].Domains = door, []string{"storage"}
 		w.requestTest()
 		r := w.Start(cfg)
 		w.Pass(time.Minute)
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		r.Inbox.Recheck()
 		w.Pass(time.Second)
 		if hold := w.Record().Holds["a"]; hold.Preflight != actions.HoldDomains {
@@ -239,7 +239,7 @@ func TestAHoldSaysForWhomItWaitsNow(t *testing.T) {
 func TestAHoldIsNeverUnderAStepThatIsDone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var there atomic.Bool
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		k := &script{
 			steps: []journal.PlannedStep{guarded("a", "X"), guarded("b", "X")},
 			do:    func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() },
@@ -251,7 +251,7 @@ func TestAHoldIsNeverUnderAStepThatIsDone(t *testing.T) {
 		r := w.Start(cfg)
 		w.Pass(time.Second)
 		r.Halt()
-		guard.Turn(actions.Hold("not now"))
+		guard.SetVerdict(actions.Hold("not now"))
 		r = w.Start(cfg)
 		w.Pass(time.Minute)
 		there.Store(true)

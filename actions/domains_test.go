@@ -113,12 +113,12 @@ func TestNothingStartsWhileItCannotBeToldWhoChangesTheSame(t *testing.T) {
 }
 
 func TestWhoNoLongerWaitsForItsDomainsGivesUpItsPlace(t *testing.T) {
-	tests := map[string]func(w *world, r *actionstest.Running, guard *actionstest.Dial){
-		"held by a preflight": func(_ *world, r *actionstest.Running, guard *actionstest.Dial) {
-			guard.Turn(actions.Hold("something else"))
+	tests := map[string]func(w *world, r *actionstest.Running, guard *actionstest.SettablePreflight){
+		"held by a preflight": func(_ *world, r *actionstest.Running, guard *actionstest.SettablePreflight) {
+			guard.SetVerdict(actions.Hold("something else"))
 			r.Inbox.Recheck()
 		},
-		"cancelled": func(w *world, r *actionstest.Running, _ *actionstest.Dial) {
+		"cancelled": func(w *world, r *actionstest.Running, _ *actionstest.SettablePreflight) {
 			w.Append("cli:me@here", journal.ActionCancelling{}, journal.TypeActionCancelling)
 			w.Tell(r, journal.TypeActionCancelling)
 		},
@@ -126,7 +126,7 @@ func TestWhoNoLongerWaitsForItsDomainsGivesUpItsPlace(t *testing.T) {
 	for name, happens := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				door, guard := &doorkeeper{closed: true}, actionstest.Answering(actions.Pass())
+				door, guard := &doorkeeper{closed: true}, actionstest.NewPreflight(actions.Pass())
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 				cfg := w.guardedBy(k, guard)
 				cfg.Domains, cfg.Kinds[0].Domains = door, []string{"storage"}
@@ -219,23 +219,23 @@ func TestStepsAreAskedForTogetherOnlyIfTheyTakeTheSame(t *testing.T) {
 // lateDoor lets in once another action has left things worse.
 type lateDoor struct {
 	doorkeeper
-	guard *actionstest.Dial
+	guard *actionstest.SettablePreflight
 	late  actions.Verdict
 }
 
 func (d *lateDoor) Take(ctx context.Context, claim fsm.Claim) (fsm.Taken, bool, error) {
-	d.guard.Turn(d.late)
+	d.guard.SetVerdict(d.late)
 	return d.doorkeeper.Take(ctx, claim)
 }
 
 func (d *lateDoor) Leave(action, step string) {
-	d.guard.Turn(actions.Pass())
+	d.guard.SetVerdict(actions.Pass())
 	d.doorkeeper.Leave(action, step)
 }
 
 func TestWhatIsAskedLastIsAskedAgainOnceTheDomainIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		door, k := &lateDoor{guard: guard, late: actions.Hold("a node is worse off")}, &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		cfg.Domains, cfg.Kinds[0].Domains, cfg.Kinds[0].AskedLast = door, []string{"storage"}, []string{"X"}
@@ -252,7 +252,7 @@ func TestWhatIsAskedLastIsAskedAgainOnceTheDomainIsHeld(t *testing.T) {
 
 func TestAWarningOnceTheDomainIsHeldIsOnRecord(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		door, k := &lateDoor{guard: guard, late: actions.Warn("this node works")}, &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		cfg.Domains, cfg.Kinds[0].Domains, cfg.Kinds[0].AskedLast = door, []string{"storage"}, []string{"X"}

@@ -53,9 +53,9 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		}
 		proving.Go(func() {
 			if !c.code.SlowProof {
-				defer pending.begin("Proof")()
+				defer pending.addQuestion("Proof")()
 			}
-			proof := prove(ctx, c.code, contexts[c.planned.ID])
+			proof := callProve(ctx, c.code, contexts[c.planned.ID])
 			mu.Lock()
 			defer mu.Unlock()
 			result.proofs[c.planned.ID] = proof
@@ -68,13 +68,13 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		// They read the same objects, and parallel calls can share one read.
 		parallel.Run(
 			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, pending) },
-			func() { result.left = skips(ctx, contexts, batch) },
+			func() { result.left = findSkipped(ctx, contexts, batch) },
 		)
 	}
 	return result
 }
 
-func prove(ctx context.Context, code StepDef, step StepContext) (result proofResult) {
+func callProve(ctx context.Context, code StepDef, step StepContext) (result proofResult) {
 	defer Catch(step.Log, "the verification of an effect", &result.err)
 	timeout := checkTimeout
 	if code.SlowProof {
@@ -101,7 +101,7 @@ func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRec
 				continue
 			}
 			group.Go(func() {
-				defer pending.begin(name)()
+				defer pending.addQuestion(name)()
 				checks[i], failures[i] = r.checkOne(ctx, kind, record, name)
 			})
 		}

@@ -29,7 +29,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	var names []string
 	mirrored := false
 	for _, step := range record.Plan.Steps {
-		for _, name := range r.guarded(kind, record, step).Preflights {
+		for _, name := range r.withGuards(kind, record, step).Preflights {
 			if name == Mirrored {
 				mirrored = true
 			} else if !slices.Contains(names, name) {

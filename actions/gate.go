@@ -33,14 +33,14 @@ func (a *run) askedBefore(g *group, preflights []string) []string {
 	return Union(preflights, a.gate)
 }
 
-// anyDone reports whether a step that satisfies those is done.
+// anyDone reports whether a step is done for which those returns true.
 func (a *run) anyDone(those func(*stepState) bool) bool {
-	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return those(s) && a.progress(s).Done() })
+	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return those(s) && a.stepRecord(s).Done() })
 }
 
-// changes reports whether a planned step changes something. A plan with a gate lists the rules of policy only in such
-// steps and in the gate.
-func (k *Kind) changes(planned journal.PlannedStep) bool {
+// changesSomething reports whether a planned step changes something. A plan with a gate lists the rules of policy only
+// in such steps and in the gate.
+func (k *Kind) changesSomething(planned journal.PlannedStep) bool {
 	asked := func(rule string) bool { return slices.Contains(planned.Preflights, rule) }
 	return planned.Does != DoesGate && !slices.ContainsFunc(k.Rules, func(rule string) bool { return !asked(rule) })
 }

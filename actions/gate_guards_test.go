@@ -13,7 +13,7 @@ import (
 
 func TestWhatAsksLessThanTheGateIsNotTakenForIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		looks, gate := actionstest.Answering(actions.Hold("not yet")), actionstest.Answering(actions.Pass())
+		looks, gate := actionstest.NewPreflight(actions.Hold("not yet")), actionstest.NewPreflight(actions.Pass())
 		destroys := step("destroys", "looks")
 		destroys.Irreversible = true
 		k := &script{}
@@ -21,13 +21,13 @@ func TestWhatAsksLessThanTheGateIsNotTakenForIt(t *testing.T) {
 		w.requestTest()
 		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": looks, "Y": gate}))
 		w.Pass(6 * time.Hour)
-		gate.Turn(actions.Hold("quorum would be lost"))
-		looks.Turn(actions.Pass())
+		gate.SetVerdict(actions.Hold("quorum would be lost"))
+		looks.SetVerdict(actions.Pass())
 		w.Pass(time.Hour)
 		if hold := w.Record().Holds["destroys"]; slices.Contains(k.calls(), "destroys") || hold.Preflight != "Y" {
 			t.Errorf("hours after the gate it did %q, held by %+v; %q", k.calls(), hold, w.Story())
 		}
-		gate.Turn(actions.Pass())
+		gate.SetVerdict(actions.Pass())
 		r.End()
 	})
 }
@@ -42,7 +42,7 @@ func TestAStepIsAskedTheGateThoughItAsksTheSameAsOneThatIsNot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				looks, gate := actionstest.Answering(actions.Hold("not yet")), actionstest.Answering(actions.Pass())
+				looks, gate := actionstest.NewPreflight(actions.Hold("not yet")), actionstest.NewPreflight(actions.Pass())
 				asks := step("asks", "looks")
 				differs(&asks)
 				k := &script{}
@@ -50,14 +50,14 @@ func TestAStepIsAskedTheGateThoughItAsksTheSameAsOneThatIsNot(t *testing.T) {
 				w.requestTest()
 				r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": looks, "Y": gate}))
 				w.Pass(time.Hour)
-				gate.Turn(actions.Hold("quorum would be lost"))
-				looks.Turn(actions.Pass())
+				gate.SetVerdict(actions.Hold("quorum would be lost"))
+				looks.SetVerdict(actions.Pass())
 				r.Inbox.Recheck()
 				w.Pass(time.Minute)
 				if hold := w.Record().Holds["asks"]; hold.Preflight != "Y" || !slices.Equal(k.calls(), []string{"looks", "plain"}) {
 					t.Errorf("it did %q, held by %+v; %q", k.calls(), hold, w.Story())
 				}
-				gate.Turn(actions.Pass())
+				gate.SetVerdict(actions.Pass())
 				r.End()
 			})
 		})
@@ -66,15 +66,15 @@ func TestAStepIsAskedTheGateThoughItAsksTheSameAsOneThatIsNot(t *testing.T) {
 
 func TestWhetherAnAnswerLastsIsLookedAtOftenHoweverLongTheStepWasHeldBefore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		x := actionstest.Answering(actions.Hold("not yet"))
+		x := actionstest.NewPreflight(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, x))
 		w.Pass(6 * time.Hour)
-		before := x.Called()
-		x.Turn(actions.PassBecause("it cannot recover").OnceLasting(40*time.Second, "it cannot recover"))
+		before := x.Calls()
+		x.SetVerdict(actions.PassBecause("it cannot recover").OnceLasting(40*time.Second, "it cannot recover"))
 		r.End()
-		if asked := x.Called() - before; asked < 5 {
+		if asked := x.Calls() - before; asked < 5 {
 			t.Errorf("in 40s it was asked %d times", asked)
 		}
 	})
@@ -89,21 +89,21 @@ func TestWhatOftenTakesSecondsIsLookedAtOftenForAMinute(t *testing.T) {
 				if brief {
 					verdict = verdict.Briefly()
 				}
-				x := actionstest.Answering(verdict)
+				x := actionstest.NewPreflight(verdict)
 				k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 				w.requestTest()
 				r := w.Start(w.guardedBy(k, x))
 				w.Pass(time.Minute)
-				if asked := x.Called(); asked < want[0] || asked > want[1] {
+				if asked := x.Calls(); asked < want[0] || asked > want[1] {
 					t.Errorf("brief %t: in a minute it was asked %d times", brief, asked)
 				}
 				w.Pass(5 * time.Minute)
-				before := x.Called()
+				before := x.Calls()
 				w.Pass(10 * time.Minute)
-				if asked := x.Called() - before; asked > 30 {
+				if asked := x.Calls() - before; asked > 30 {
 					t.Errorf("brief %t: later it was asked %d times in ten minutes", brief, asked)
 				}
-				x.Turn(actions.Pass())
+				x.SetVerdict(actions.Pass())
 				r.End()
 			})
 		})

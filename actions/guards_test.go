@@ -13,10 +13,10 @@ import (
 
 // rules returns the preflights of policy, all of which pass until they are
 // turned.
-func rules() (dials map[string]*actionstest.Dial, preflights map[string]actions.Preflight) {
-	dials, preflights = map[string]*actionstest.Dial{}, map[string]actions.Preflight{}
+func rules() (dials map[string]*actionstest.SettablePreflight, preflights map[string]actions.Preflight) {
+	dials, preflights = map[string]*actionstest.SettablePreflight{}, map[string]actions.Preflight{}
 	for _, name := range standing() {
-		dials[name] = actionstest.Answering(actions.Pass())
+		dials[name] = actionstest.NewPreflight(actions.Pass())
 		preflights[name] = dials[name]
 	}
 	return dials, preflights
@@ -30,15 +30,15 @@ func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T)
 				// The plan lists no rule, as those of older versions do.
 				interrupted(w, step("a"), step("b", "a"), irreversible(step("c", "b")))
 				against := actions.Hold("not now")
-				dials[rule].Turn(against)
-				k := &script{do: func(context.Context, string) error { dials[rule].Turn(against); return nil }}
+				dials[rule].SetVerdict(against)
+				k := &script{do: func(context.Context, string) error { dials[rule].SetVerdict(against); return nil }}
 				r := w.Start(actionstest.With(w.Config(k.kinds()), preflights))
 				for done := range 3 {
 					w.Pass(time.Minute)
 					if got := k.calls(); len(got) != done {
 						t.Fatalf("did %q though %s is against it, want %d steps", got, rule, done)
 					}
-					dials[rule].Turn(actions.Pass())
+					dials[rule].SetVerdict(actions.Pass())
 					r.Inbox.Recheck()
 				}
 				r.End()
@@ -48,7 +48,9 @@ func TestEveryRuleOfPolicyStopsAnAutomaticActionBetweenAnyTwoSteps(t *testing.T)
 }
 
 // warned has a rule answer a person with a warning and EKCO with a hold, as fsm does.
-type warned struct{ by *actionstest.Dial }
+type warned struct {
+	by *actionstest.SettablePreflight
+}
 
 func (w warned) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	verdict := w.by.Check(ctx, record)
@@ -63,7 +65,7 @@ func TestPolicyWarnsWhereItHeldOnceAPersonHasJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				dials, preflights := rules()
-				dials["StormBrake"].Turn(actions.Hold("half the nodes are away"))
+				dials["StormBrake"].SetVerdict(actions.Hold("half the nodes are away"))
 				preflights["StormBrake"] = warned{dials["StormBrake"]}
 				held := step("a")
 				held.Preflights = []string{"StormBrake"}
@@ -126,8 +128,8 @@ func TestOfPolicyOnlySafeModeIsAskedBeforeThePlainStepsOfAPersonsAction(t *testi
 				}
 				w.RunToEnd(actionstest.With(w.Config(k.kinds()), preflights))
 				for rule, asked := range dials {
-					if want := rule == "SafeMode"; (asked.Called() > 0) != want {
-						t.Errorf("%s was asked %d times", rule, asked.Called())
+					if want := rule == "SafeMode"; (asked.Calls() > 0) != want {
+						t.Errorf("%s was asked %d times", rule, asked.Calls())
 					}
 				}
 			})

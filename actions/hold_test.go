@@ -21,20 +21,20 @@ func (w *world) guardedBy(k *script, guard actions.Preflight) actions.Config {
 
 func TestAHoldIsRecordedOncePerPreflightAndReasonHoweverOftenItIsCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		x, y := actionstest.Answering(actions.Hold("not yet")), actionstest.Answering(actions.Pass())
+		x, y := actionstest.NewPreflight(actions.Hold("not yet")), actionstest.NewPreflight(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X", "Y")}}
 		w.requestTest()
 		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{"X": x, "Y": y}))
 		w.Pass(10 * time.Minute)
-		if x.Called() < 15 || x.Called() > 30 {
-			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.Called())
+		if x.Calls() < 15 || x.Calls() > 30 {
+			t.Errorf("%d checks in 10m, want one each 5s to 30s", x.Calls())
 		}
 		w.WantStory("requested", "planned 1", `held "a" by X`)
-		x.Turn(actions.Pass())
-		y.Turn(actions.Hold("now this"))
+		x.SetVerdict(actions.Pass())
+		y.SetVerdict(actions.Hold("now this"))
 		w.Pass(time.Minute)
 		w.WantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`)
-		y.Turn(actions.Pass())
+		y.SetVerdict(actions.Pass())
 		r.End()
 		w.WantStory("requested", "planned 1", `held "a" by X`, `held "a" by Y`, `released "a" by Y`,
 			"started a #1", "done a #1", "ended done")
@@ -43,7 +43,7 @@ func TestAHoldIsRecordedOncePerPreflightAndReasonHoweverOftenItIsCheckedAgain(t 
 
 func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Hold("the disk is full"))
+		guard := actionstest.NewPreflight(actions.Hold("the disk is full"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		w.requestTest()
@@ -54,14 +54,14 @@ func TestAHoldSaysItsNewReasonWhenThatChanges(t *testing.T) {
 			return w.Record().Holds["a"].Reason
 		}
 		for _, why := range []string{"the disk is full", "the disk is gone", "the machine is gone"} {
-			guard.Turn(actions.Hold(why))
+			guard.SetVerdict(actions.Hold(why))
 			if got := reason(); !strings.HasPrefix(got, why) {
 				t.Errorf("after a restart the hold says %q, want %q", got, why)
 			}
 		}
 		r := w.Start(cfg)
 		w.Pass(time.Minute)
-		guard.Turn(actions.Hold("a bird has nested in it"))
+		guard.SetVerdict(actions.Hold("a bird has nested in it"))
 		w.Pass(time.Minute)
 		if got := w.Record().Holds["a"].Reason; !strings.HasPrefix(got, "a bird") {
 			t.Errorf("the hold says %q", got)
@@ -103,9 +103,12 @@ func TestAReasonThatKeepsChangingIsRecordedNowAndThen(t *testing.T) {
 
 func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		k.do = func(context.Context, string) error { guard.Turn(actions.Hold("changed my mind")); return errBroken }
+		k.do = func(context.Context, string) error {
+			guard.SetVerdict(actions.Hold("changed my mind"))
+			return errBroken
+		}
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
@@ -120,7 +123,7 @@ func TestPreflightsRunAgainBeforeEachRepeatOfAStep(t *testing.T) {
 
 func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Hold("not yet"))
+		guard := actionstest.NewPreflight(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), step("b")}}
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
@@ -128,16 +131,16 @@ func TestAHeldStepDoesNotStopOthers(t *testing.T) {
 		if w.Count(`held "a" by X`) != 1 || w.Count("done b #1") != 1 {
 			t.Errorf("the journal says %q", w.Story())
 		}
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		r.End()
 	})
 }
 
 func TestAnEffectThatIsThereNeedsNoPreflight(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
-		k.do = func(context.Context, string) error { guard.Turn(actions.Hold("no")); return errBroken }
+		k.do = func(context.Context, string) error { guard.SetVerdict(actions.Hold("no")); return errBroken }
 		w.requestTest() // the proof is that do was called
 		w.RunToEnd(w.guardedBy(k, guard))
 		w.WantStory("requested", "planned 1", "started a #1", "failed a #1", "done a #1 already", "ended done")
@@ -168,14 +171,14 @@ func TestAnAbandonEndsTheActionBeforeAnyEffect(t *testing.T) {
 
 func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		a := guarded("a", "X")
 		a.Irreversible = true
 		k := &script{steps: []journal.PlannedStep{a}}
 		tries := 0
 		k.do = func(context.Context, string) error {
 			if tries++; tries == 1 {
-				guard.Turn(actions.Verdict{Kind: actions.VerdictAbandon, Reason: "no reason left", Advice: "pull the plug"})
+				guard.SetVerdict(actions.Verdict{Kind: actions.VerdictAbandon, Reason: "no reason left", Advice: "pull the plug"})
 				return errBroken
 			}
 			return nil
@@ -188,7 +191,7 @@ func TestPastThePointOfNoReturnAnAbandonHolds(t *testing.T) {
 		if reason := w.Record().Holds["a"].Reason; !strings.Contains(reason, "past its point of no return") || !strings.HasSuffix(reason, ": pull the plug") {
 			t.Errorf("the hold says %q", reason)
 		}
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		r.End()
 	})
 }
@@ -253,7 +256,7 @@ func TestAHoldSaysWhenItNeedsAPerson(t *testing.T) {
 
 func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Hold("not yet"))
+		guard := actionstest.NewPreflight(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		w.requestTest()
@@ -262,7 +265,7 @@ func TestAHoldOnRecordIsReleasedByTheNextRunWithoutBeingRepeated(t *testing.T) {
 			w.Pass(time.Minute)
 			r.Halt()
 		}
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		w.RunToEnd(cfg)
 		w.WantStory("requested", "planned 1", `held "a" by X`, `released "a" by X`, "started a #1", "done a #1", "ended done")
 	})

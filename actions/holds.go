@@ -22,9 +22,9 @@ type recordedReason struct {
 	changes int
 }
 
-// hold records that the step is held, or the whole action if step is "". It records a hold at once if another preflight
-// held the step before, and at intervals if only the reason changes.
-func (a *run) hold(step string, check Check) {
+// recordHold records that the step is held, or the whole action if step is "". It records a hold at once if another
+// preflight held the step before, and at intervals if only the reason changes.
+func (a *run) recordHold(step string, check Check) {
 	before, is := a.record.Holds[step]
 	held := journal.ActionHeld{
 		Preflight: check.Preflight, Step: step, Reason: check.Verdict.Reason, Key: check.Verdict.Key, List: check.Verdict.List, NeedsPersonAfter: journal.Duration(check.Verdict.Grace),
@@ -40,14 +40,14 @@ func (a *run) hold(step string, check Check) {
 		return
 	}
 	a.reasons[step] = recorded
-	a.note(a.record.LastSeq, journal.TypeActionHeld, &held)
+	a.draftEvent(a.record.LastSeq, journal.TypeActionHeld, &held)
 }
 
-// release ends the hold of the step, if there is one.
-func (a *run) release(step string) {
+// endStepHold ends the hold of the step, if there is one.
+func (a *run) endStepHold(step string) {
 	delete(a.reasons, step)
 	if held, ok := a.record.Holds[step]; ok {
-		a.note(a.record.LastSeq, journal.TypeActionReleased, &journal.ActionReleased{Preflight: held.Preflight, Step: step})
+		a.draftEvent(a.record.LastSeq, journal.TypeActionReleased, &journal.ActionReleased{Preflight: held.Preflight, Step: step})
 	}
 }
 

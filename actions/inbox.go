@@ -55,8 +55,8 @@ func (b *Inbox) woken() <-chan struct{} {
 	return b.wake
 }
 
-// take empties the inbox.
-func (b *Inbox) take() (unread []inboxEvent, recheck bool) {
+// takeAll empties the inbox.
+func (b *Inbox) takeAll() (unread []inboxEvent, recheck bool) {
 	if b == nil {
 		return nil, false
 	}

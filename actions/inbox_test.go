@@ -21,18 +21,18 @@ func TestNothingThatWasPutIntoAnInboxIsLostHoweverLateItIsRead(t *testing.T) {
 	}
 	putting.Wait()
 	<-inbox.woken()
-	unread, recheck := inbox.take()
+	unread, recheck := inbox.takeAll()
 	if len(unread) != events*writers || !recheck {
 		t.Errorf("%d events, recheck %v", len(unread), recheck)
 	}
-	if unread, recheck = inbox.take(); len(unread) != 0 || recheck {
+	if unread, recheck = inbox.takeAll(); len(unread) != 0 || recheck {
 		t.Errorf("read twice: %d events, recheck %v", len(unread), recheck)
 	}
 }
 
 func TestARunWithoutAnInboxIsToldNothing(t *testing.T) {
 	var none *Inbox
-	if unread, recheck := none.take(); none.woken() != nil || len(unread) != 0 || recheck {
+	if unread, recheck := none.takeAll(); none.woken() != nil || len(unread) != 0 || recheck {
 		t.Error("there is something in no inbox")
 	}
 }
@@ -42,7 +42,7 @@ func TestWhatIsPutIntoAnInboxIsReadInItsOrder(t *testing.T) {
 	for seq := range uint64(5) {
 		inbox.Tell(journal.Event{Seq: seq}, &journal.ActionRetried{})
 	}
-	unread, _ := inbox.take()
+	unread, _ := inbox.takeAll()
 	for i, n := range unread {
 		if n.event.Seq != uint64(i) {
 			t.Errorf("event %d comes as number %d", n.event.Seq, i)

@@ -30,9 +30,9 @@ type Items[I any] struct {
 	Name func(item I) string
 	// Waits returns the reason why the step can do nothing about an item now, or "". It may be nil.
 	Waits func(ctx context.Context, step StepContext, item I) (why string, err error)
-	// Look and Act are the Prove and Do of a [Step] for one item.
-	Look func(ctx context.Context, step StepContext, item I) (Proof, error)
-	Act  func(ctx context.Context, step StepContext, item I) (outputs json.RawMessage, err error)
+	// ProveItem and DoItem are the Prove and Do of a [Step], for one item.
+	ProveItem func(ctx context.Context, step StepContext, item I) (Proof, error)
+	DoItem    func(ctx context.Context, step StepContext, item I) (outputs json.RawMessage, err error)
 	// Bound is the maximum number of items in work at the same time; 0 means 10.
 	Bound int
 	// Timeout limits the work on one item including its verification; 0 means one minute. The timeout of the planned
@@ -50,7 +50,7 @@ type Outcomes struct {
 
 // Outcome is the outcome of one item.
 type Outcome struct {
-	// Outputs come from Act or, if Act returned none, from Look.
+	// Outputs come from DoItem or, if DoItem returned none, from ProveItem.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
 	// AlreadyDone is true if the item was done before the attempt.
 	AlreadyDone bool `json:"already_done,omitempty"`
@@ -67,11 +67,11 @@ var errNotYet = errors.New(defaultMissing)
 
 // Prove implements [Step]: the step is done when every item is.
 func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
-	results, err := s.forEach(ctx, step, s.look, func(Progress) {})
+	results, err := s.forEach(ctx, step, s.verifyItem, func(Progress) {})
 	if err != nil {
 		return Proof{}, err
 	}
-	left, waits := s.left(results)
+	left, waits := s.leftText(results)
 	if left != "" {
 		return Proof{Missing: left, Waits: waits}, nil
 	}
@@ -81,7 +81,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 
 // Do implements [Step]. Its error is an [UnfinishedError].
 func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, error) {
-	results, err := s.forEach(ctx, step, s.finish, step.Report)
+	results, err := s.forEach(ctx, step, s.finishItem, step.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	if left, waits := s.left(results); left != "" {
+	if left, waits := s.leftText(results); left != "" {
 		return nil, &UnfinishedError{Left: left, Waits: waits, Outputs: outputs}
 	}
 	return outputs, nil
@@ -101,8 +101,8 @@ type UnfinishedError struct {
 	Left string
 	// Waits is true if all remaining items must wait. The attempt then does not count as a failure.
 	Waits bool
-	// Again names an earlier step whose result is no longer valid: EKCO repeats it before this one continues.
-	Again string
+	// RepeatStep names an earlier step whose result is no longer valid: EKCO repeats it before this one continues.
+	RepeatStep string
 	// Outputs describe the finished part. EKCO records them with the step.
 	Outputs json.RawMessage
 }
@@ -153,9 +153,9 @@ func (s Items[I]) withTimeout(ctx context.Context, step StepContext, item I, wor
 	return work(ctx, step, item)
 }
 
-// look returns the state of an item.
-func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult {
-	proof, err := s.Look(ctx, step, item)
+// verifyItem returns the state of an item.
+func (s Items[I]) verifyItem(ctx context.Context, step StepContext, item I) itemResult {
+	proof, err := s.ProveItem(ctx, step, item)
 	switch {
 	case err != nil:
 		return itemResult{err: fmt.Errorf("verify the effect: %w", err)}
@@ -171,17 +171,17 @@ func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult
 	return itemResult{err: fmt.Errorf("%s: %w", cmp.Or(proof.Missing, "not done"), errNotYet)}
 }
 
-// finish completes an item, unless it has to wait.
-func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResult {
-	seen := s.look(ctx, step, item)
+// finishItem completes an item, unless it has to wait.
+func (s Items[I]) finishItem(ctx context.Context, step StepContext, item I) itemResult {
+	seen := s.verifyItem(ctx, step, item)
 	if !errors.Is(seen.err, errNotYet) {
 		return seen
 	}
-	outputs, err := s.Act(ctx, step, item)
+	outputs, err := s.DoItem(ctx, step, item)
 	if err != nil {
 		return itemResult{err: err}
 	}
-	proof, err := Await(ctx, noWakeUp, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
+	proof, err := Await(ctx, noWakeUp, func(ctx context.Context) (Proof, error) { return s.ProveItem(ctx, step, item) })
 	if err != nil {
 		return itemResult{err: err}
 	}
@@ -197,8 +197,8 @@ func noWakeUp() <-chan struct{} { return nil }
 // maxNamed is how many items a message names.
 const maxNamed = 5
 
-// left names the items that are not done, and reports whether all of them have to wait.
-func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) {
+// leftText names the items that are not done, and reports whether all of them have to wait.
+func (s Items[I]) leftText(results map[string]itemResult) (left string, waits bool) {
 	var reasons []string
 	waits = true
 	for _, name := range slices.Sorted(maps.Keys(results)) {

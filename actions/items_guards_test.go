@@ -66,7 +66,7 @@ func TestNoItemIsBegunOnceTheStepIsOver(t *testing.T) {
 	f := newFleet()
 	step := f.step(1)
 	looked := 0
-	step.Look = func(context.Context, actions.StepContext, string) (actions.Proof, error) {
+	step.ProveItem = func(context.Context, actions.StepContext, string) (actions.Proof, error) {
 		looked++
 		return actions.Proof{}, nil
 	}
@@ -85,14 +85,14 @@ func TestAnItemThatIsThereKeepsWhatALookReturnsAndNoneHasToWaitWhereNobodySaysWh
 		f := newFleet()
 		f.set["n01"] = true
 		step := f.step(0)
-		look := step.Look
+		look := step.ProveItem
 		step.Waits = nil
-		step.Look = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
+		step.ProveItem = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
 			proof, err := look(ctx, c, node)
 			proof.Outputs = json.RawMessage(`"seen"`)
 			return proof, err
 		}
-		step.Act = func(ctx context.Context, c actions.StepContext, node string) (json.RawMessage, error) {
+		step.DoItem = func(ctx context.Context, c actions.StepContext, node string) (json.RawMessage, error) {
 			if node == "n02" {
 				_, err := f.act(ctx, c, node)
 				return nil, err
@@ -133,8 +133,8 @@ func TestAnItemIsDoneWhenItsEffectShows(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f, shown := newFleet(), time.Now().Add(5*time.Second)
 		step := f.step(1)
-		look := step.Look
-		step.Look = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
+		look := step.ProveItem
+		step.ProveItem = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
 			proof, err := look(ctx, c, node)
 			proof.Done = proof.Done && !time.Now().Before(shown)
 			return proof, err
@@ -149,12 +149,12 @@ func TestAnItemIsDoneWhenItsEffectShows(t *testing.T) {
 
 func TestAStepThatWaitsForItsItemsIsNotHeldByAPreflight(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		f, paused := newFleet(), actionstest.Answering(actions.Pass())
+		f, paused := newFleet(), actionstest.NewPreflight(actions.Pass())
 		f.off["n02"] = true
 		w.requestTest()
 		r := w.Start(actionstest.With(w.onFleet(f.step(0), 3), map[string]actions.Preflight{"Paused": paused}))
 		w.Pass(time.Hour)
-		paused.Turn(actions.Hold("it is paused"))
+		paused.SetVerdict(actions.Hold("it is paused"))
 		r.Inbox.Recheck()
 		w.Pass(time.Second)
 		if hold := w.Record().Holds["set"]; hold.Preflight != actions.HoldItems {
@@ -266,14 +266,14 @@ func TestOnlyWhatIsDoneHasAnOutcome(t *testing.T) {
 // gone meanwhile.
 func TestAStepThatHadToWaitForItsItemsHoldsForALossOfWhichNobodyWasTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		f, loss := newFleet(), actionstest.Answering(actions.Pass())
+		f, loss := newFleet(), actionstest.NewPreflight(actions.Pass())
 		f.off["n02"] = true
 		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
 		cfg := actionstest.With(w.onFleet(f.step(0), 2), map[string]actions.Preflight{"X": loss})
 		cfg.Kinds[0].Guards = func(journal.ActionRecord, journal.PlannedStep) []string { return []string{"X"} }
 		r := w.Start(cfg)
 		w.Pass(10 * time.Second)
-		loss.Turn(actions.WarnOfLoss("data", "the data of n02 would be lost", "copy it first"))
+		loss.SetVerdict(actions.WarnOfLoss("data", "the data of n02 would be lost", "copy it first"))
 		f.with(func() { f.off["n02"] = false })
 		r.Inbox.Recheck()
 		w.Pass(10 * time.Second)

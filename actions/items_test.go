@@ -56,11 +56,11 @@ func (f *fleet) step(bound int) actions.Items[string] {
 			})
 			return why, nil
 		},
-		Look: func(_ context.Context, _ actions.StepContext, node string) (proof actions.Proof, err error) {
+		ProveItem: func(_ context.Context, _ actions.StepContext, node string) (proof actions.Proof, err error) {
 			f.with(func() { proof.Done = f.set[node] })
 			return proof, nil
 		},
-		Act: f.act,
+		DoItem: f.act,
 	}
 }
 
@@ -269,8 +269,8 @@ func TestAnItemThatPanicsFailsAloneAndTwoOfOneNameAreAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		f := newFleet()
 		step := f.step(0)
-		act := step.Act
-		step.Act = func(ctx context.Context, c actions.StepContext, node string) (json.RawMessage, error) {
+		act := step.DoItem
+		step.DoItem = func(ctx context.Context, c actions.StepContext, node string) (json.RawMessage, error) {
 			if node == "n01" {
 				panic("no such node")
 			}
@@ -332,8 +332,8 @@ func TestALookAtManyItemsHasTheTimeOfTheStep(t *testing.T) {
 		f := newFleet()
 		f.off["n02"] = true
 		step := f.step(10)
-		look := step.Look
-		step.Look = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
+		look := step.ProveItem
+		step.ProveItem = func(ctx context.Context, c actions.StepContext, node string) (actions.Proof, error) {
 			select {
 			case <-time.After(5 * time.Second):
 			case <-ctx.Done():

@@ -53,7 +53,7 @@ func (a *run) holdUntilLasting(checks []Check) []Check {
 		if check.Verdict.Kind != VerdictWarn || !judged[i].Verdict.isTooYoung() {
 			continue
 		}
-		if answered, _ := a.answered(check); answered {
+		if answered, _ := a.isAnswered(check); answered {
 			judged[i] = check
 		}
 	}

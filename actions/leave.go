@@ -10,20 +10,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// skips calls [StepDef.Skips] once for each kind of step among the candidates. If a call fails, the step itself checks
-// before it removes anything.
-func skips(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
+// findSkipped calls [StepDef.FindSkipped] once for each kind of step among the candidates. If a call fails, the step
+// itself checks before it removes anything.
+func findSkipped(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
 	asked := make(map[string]bool)
 	for _, c := range batch {
-		if c.code.Skips != nil && !asked[c.planned.Does] {
+		if c.code.FindSkipped != nil && !asked[c.planned.Does] {
 			asked[c.planned.Does] = true
-			left = append(left, askSkips(ctx, c.code, contexts[c.planned.ID])...)
+			left = append(left, callFindSkipped(ctx, c.code, contexts[c.planned.ID])...)
 		}
 	}
 	return left
 }
 
-func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
+func callFindSkipped(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -33,7 +33,7 @@ func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journ
 	defer Catch(step.Log, "checking what the step must leave alone", &err)
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	left, err = code.Skips(ctx, step)
+	left, err = code.FindSkipped(ctx, step)
 	return left
 }
 
@@ -41,7 +41,7 @@ func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journ
 func (a *run) recordLeft(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
-			a.note(a.record.LastSeq, journal.TypeActionLeft, &l)
+			a.draftEvent(a.record.LastSeq, journal.TypeActionLeft, &l)
 		}
 	}
 }
@@ -53,7 +53,7 @@ type left struct {
 }
 
 func (a *run) leftOutputs(s *stepState) (by left) {
-	if outputs := a.progress(s).Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &by) != nil {
+	if outputs := a.stepRecord(s).Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &by) != nil {
 		return left{}
 	}
 	return by
@@ -67,9 +67,9 @@ func (a *run) hasMissing() bool {
 	})
 }
 
-// leftAlone returns a text that lists what the action did not touch or could not get, according to its record and the
-// outputs of steps.
-func (a *run) leftAlone(steps []*stepState) string {
+// leftAloneText returns a text that lists what the action did not touch or could not get, according to its record and
+// the outputs of steps.
+func (a *run) leftAloneText(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
 		by := a.leftOutputs(s)

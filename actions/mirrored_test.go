@@ -19,7 +19,7 @@ func irreversible(s journal.PlannedStep) journal.PlannedStep {
 
 func TestEveryIrreversibleStepWaitsUntilTheActionIsMirrored(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		mirrored := actionstest.Answering(actions.Hold("another EKCO has taken over"))
+		mirrored := actionstest.NewPreflight(actions.Hold("another EKCO has taken over"))
 		k := &script{steps: []journal.PlannedStep{step("a"), irreversible(step("b", "a")), irreversible(guarded("c", "X"))}}
 		k.steps[2].After = []string{"b"}
 		w.requestTest()
@@ -28,11 +28,11 @@ func TestEveryIrreversibleStepWaitsUntilTheActionIsMirrored(t *testing.T) {
 		}))
 		w.Pass(time.Minute)
 		w.WantStory("requested", "planned 3", "started a #1", "done a #1", `held "b" by Mirrored`)
-		mirrored.Turn(actions.Pass())
-		before := mirrored.Called()
+		mirrored.SetVerdict(actions.Pass())
+		before := mirrored.Calls()
 		r.Inbox.Recheck()
 		r.End()
-		if got := mirrored.Called() - before; got != 2 {
+		if got := mirrored.Calls() - before; got != 2 {
 			t.Errorf("asked %d times, want once for each irreversible step", got)
 		}
 		w.WantStory("requested", "planned 3", "started a #1", "done a #1", `held "b" by Mirrored`, `released "b" by Mirrored`,
@@ -42,7 +42,7 @@ func TestEveryIrreversibleStepWaitsUntilTheActionIsMirrored(t *testing.T) {
 
 func TestEveryStepOfAnExclusiveKindWaitsUntilTheActionIsMirrored(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		mirrored := actionstest.Answering(actions.Hold("another EKCO is at work"))
+		mirrored := actionstest.NewPreflight(actions.Hold("another EKCO is at work"))
 		k := &script{steps: []journal.PlannedStep{step("a")}}
 		kinds := k.kinds()
 		kinds[0].Exclusive = true
@@ -50,7 +50,7 @@ func TestEveryStepOfAnExclusiveKindWaitsUntilTheActionIsMirrored(t *testing.T) {
 		r := w.Start(actionstest.With(w.Config(kinds), map[string]actions.Preflight{actions.Mirrored: mirrored}))
 		w.Pass(time.Minute)
 		w.WantStory("requested", "planned 1", `held "a" by Mirrored`)
-		mirrored.Turn(actions.Pass())
+		mirrored.SetVerdict(actions.Pass())
 		r.Inbox.Recheck()
 		r.End()
 		w.WantStory("requested", "planned 1", `held "a" by Mirrored`, `released "a" by Mirrored`, "started a #1", "done a #1", "ended done")
@@ -59,7 +59,7 @@ func TestEveryStepOfAnExclusiveKindWaitsUntilTheActionIsMirrored(t *testing.T) {
 
 func TestAnExplanationNamesTheMirrorWithoutAskingIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		mirrored := actionstest.Answering(actions.Pass())
+		mirrored := actionstest.NewPreflight(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X"), irreversible(guarded("b", "X"))}}
 		w.requestTest()
 		_, checks, err := actions.NewRunner(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{
@@ -72,7 +72,7 @@ func TestAnExplanationNamesTheMirrorWithoutAskingIt(t *testing.T) {
 		if len(checks) != 2+len(standing()) || last.Preflight != actions.Mirrored || last.Verdict.Kind != actions.VerdictUnasked || last.Verdict.Reason == "" {
 			t.Errorf("explained as %+v", checks)
 		}
-		if mirrored.Called() != 0 {
+		if mirrored.Calls() != 0 {
 			t.Error("the mirror was asked, which writes it")
 		}
 	})
@@ -80,7 +80,7 @@ func TestAnExplanationNamesTheMirrorWithoutAskingIt(t *testing.T) {
 
 func TestTheMirrorIsNotAskedAboutADryRunAndIsNoPartOfAPlan(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		mirrored := actionstest.Answering(actions.Hold("another EKCO has taken over"))
+		mirrored := actionstest.NewPreflight(actions.Hold("another EKCO has taken over"))
 		k := &script{steps: []journal.PlannedStep{irreversible(step("a"))}}
 		w.Request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true})
 		cfg := actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{actions.Mirrored: mirrored})
@@ -89,8 +89,8 @@ func TestTheMirrorIsNotAskedAboutADryRunAndIsNoPartOfAPlan(t *testing.T) {
 			t.Errorf("explained as %+v, %v", checks, err)
 		}
 		w.RunToEnd(cfg)
-		if mirrored.Called() != 0 {
-			t.Errorf("asked %d times", mirrored.Called())
+		if mirrored.Calls() != 0 {
+			t.Errorf("asked %d times", mirrored.Calls())
 		}
 	})
 }

@@ -8,12 +8,12 @@ import (
 
 // readInbox handles everything in the inbox.
 func (a *run) readInbox(inbox *Inbox) {
-	unread, recheck := inbox.take()
+	unread, recheck := inbox.takeAll()
 	for _, n := range unread {
 		a.handleEvent(n.event, n.payload)
 	}
 	if recheck {
-		a.recheck()
+		a.recheckHolds()
 	}
 }
 
@@ -23,15 +23,15 @@ func (a *run) handleEvent(event journal.Event, payload journal.Payload) {
 	case *journal.ActionCancelling:
 		a.handleCancel(event, p)
 	case *journal.ActionRetried:
-		a.retry(event, p)
+		a.retrySteps(event, p)
 	case *journal.ActionWarned:
 		if !a.record.HasWarned(event.Actor, *p) { // the run itself may have written the event
 			a.foldForeign(event, p)
 		}
-		a.recheck()
+		a.recheckHolds()
 	default:
 		a.foldForeign(event, p)
-		a.recheck()
+		a.recheckHolds()
 	}
 }
 
@@ -39,7 +39,7 @@ func (a *run) handleEvent(event journal.Event, payload journal.Payload) {
 // the run's own events.
 func (a *run) foldForeign(event journal.Event, payload journal.Payload) {
 	event.Seq, event.Time = a.record.LastSeq, a.localTime(event.Time)
-	a.fold(event, payload)
+	a.foldEvent(event, payload)
 }
 
 // handleCancel ends the action early, if that is still possible.
@@ -54,21 +54,21 @@ func (a *run) handleCancel(event journal.Event, p *journal.ActionCancelling) {
 	a.considerCancel()
 }
 
-// recheck checks all holds at once. A running check may have read the former state, so recheck makes another check
-// follow it.
-func (a *run) recheck() {
-	a.planning.hurry()
+// recheckHolds checks all holds at once. A running check may have read the former state, so another check follows
+// it.
+func (a *run) recheckHolds() {
+	a.planning.scheduleNow()
 	for _, g := range a.groups {
-		g.hurry()
+		g.scheduleNow()
 	}
 	for _, s := range a.byID {
 		s.waits.busy = s.busy
-		s.waits.hurry()
+		s.waits.scheduleNow()
 	}
 }
 
-// retry makes all failed or waiting steps try again at once, with a new failure budget.
-func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
+// retrySteps makes all failed or waiting steps try again at once, with a new failure budget.
+func (a *run) retrySteps(event journal.Event, p *journal.ActionRetried) {
 	if a.stalledSeq > event.Seq {
 		a.log.Info("the action stalled after the retry was requested; request it again")
 		return

@@ -42,13 +42,13 @@ var errNotRunning = errors.New("only a running attempt can note outputs or ask i
 //
 // Only Do may call it. After an error the outputs may or may not be on disk.
 func (c StepContext) Note(ctx context.Context, outputs any) error {
-	return c.keep(ctx, outputs, false)
+	return c.recordOutputs(ctx, outputs, false)
 }
 
 // NoteProgress is [StepContext.Note] for a step that has got further than any earlier attempt: its earlier failures
 // then no longer count against its budget.
 func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
-	return c.keep(ctx, outputs, true)
+	return c.recordOutputs(ctx, outputs, true)
 }
 
 // mirrorTime is how long a step waits until its outputs are mirrored. It is a little longer than the 5 seconds by which
@@ -70,7 +70,7 @@ func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 	return nil
 }
 
-func (c StepContext) keep(ctx context.Context, outputs any, progress bool) error {
+func (c StepContext) recordOutputs(ctx context.Context, outputs any, progress bool) error {
 	raw, err := json.Marshal(outputs)
 	if err == nil && c.note == nil {
 		err = errNotRunning
@@ -117,7 +117,7 @@ func (a *run) noteFunc(s *stepState) func(context.Context, json.RawMessage, bool
 // takeNote drafts the event for a note.
 func (a *run) takeNote(n stepNote) {
 	a.noted = append(a.noted, n)
-	a.note(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
+	a.draftEvent(n.step.startedSeq, journal.TypeStepNoted, &journal.StepNoted{
 		Step: n.step.planned.ID, Attempt: n.step.attempt, Outputs: n.outputs, Progress: n.progress,
 	})
 }

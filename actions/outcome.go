@@ -24,7 +24,7 @@ func (a *run) handleExamination(g *group, batch []*stepState, found examination)
 	start := func(checks []Check) {
 		a.endHold(g)
 		a.recordGatePassed(checks)
-		a.warn(checks)
+		a.recordWarnings(checks)
 		for _, s := range rest {
 			a.startUnlessUnknown(s, found.proofs[s.planned.ID].err)
 		}
@@ -58,7 +58,7 @@ func (a *run) startableSteps(g *group, batch []*stepState, found examination) ([
 	}
 	if found.err != nil {
 		for _, s := range rest {
-			a.failed(s, found.err)
+			a.recordFailure(s, found.err)
 		}
 		return nil, nil
 	}
@@ -90,10 +90,10 @@ func (a *run) startableSteps(g *group, batch []*stepState, found examination) ([
 // startUnlessUnknown starts a step, or fails it if its effect could not be verified.
 func (a *run) startUnlessUnknown(s *stepState, unknown error) {
 	if unknown != nil {
-		a.failed(s, unknown)
+		a.recordFailure(s, unknown)
 		return
 	}
-	a.start(s)
+	a.startStep(s)
 }
 
 // recordProved records the steps whose effect has already happened, and returns the others.
@@ -107,7 +107,7 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 		if s.group.heldStep == s.planned.ID {
 			a.endHold(s.group)
 		}
-		a.note(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
+		a.draftEvent(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: proof.Outputs, AlreadyDone: true,
 		})
 	}
@@ -123,12 +123,12 @@ func (a *run) holdWaiting(batch []*stepState, found examination) (rest []*stepSt
 			continue
 		}
 		s.waited = 0
-		s.waits.wait(a.cfg.Retry)
+		s.waits.backOff(a.cfg.Retry)
 		a.noteDeferral(s.planned, HoldItems)
 		if s.group.heldStep == s.planned.ID {
 			s.group.heldStep = "" // from now on only this step has the hold
 		}
-		a.hold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
+		a.recordHold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
 	}
 	return rest
 }
@@ -144,7 +144,7 @@ func (a *run) mayAbandon(found examination) bool {
 		return false // its steps can no longer be undone
 	}
 	return !slices.ContainsFunc(a.steps, func(s *stepState) bool {
-		if !s.planned.Irreversible || !startedBefore(a.progress(s)) {
+		if !s.planned.Irreversible || !startedBefore(a.stepRecord(s)) {
 			return false
 		}
 		proof, looked := found.proofs[s.planned.ID]
@@ -168,26 +168,26 @@ func (a *run) holdGroup(g *group, first *stepState, decisive Check) {
 		g.brief++
 		g.tries = 0
 	}
-	g.wait(a.cfg.Retry)
-	a.hold(g.heldStep, decisive)
+	g.backOff(a.cfg.Retry)
+	a.recordHold(g.heldStep, decisive)
 }
 
 func (a *run) endHold(g *group) {
 	if g.heldStep != "" {
-		a.release(g.heldStep)
+		a.endStepHold(g.heldStep)
 	}
 	g.heldStep, g.checkState, g.waitsFrom = "", checkState{busy: g.busy}, time.Time{}
 }
 
-// warn records the new warnings together with the answer that lets the action continue, because EKCO cannot ask a
-// person here.
-func (a *run) warn(checks []Check) {
+// recordWarnings records the new warnings together with the answer that lets the action continue, because EKCO cannot
+// ask a person here.
+func (a *run) recordWarnings(checks []Check) {
 	for _, check := range checks {
 		answer := a.answerTo(check.Verdict)
 		if answer == "" || !a.mustRecordWarning(check) {
 			continue
 		}
-		a.note(a.record.LastSeq, journal.TypeActionWarned, &journal.ActionWarned{
+		a.draftEvent(a.record.LastSeq, journal.TypeActionWarned, &journal.ActionWarned{
 			Preflight: check.Preflight, Key: check.Verdict.Key, Warning: check.Verdict.Reason, Answer: answer,
 		})
 	}
@@ -206,19 +206,19 @@ func (a *run) answerTo(v Verdict) string {
 	return "no terminal"
 }
 
-// start records the start of the step. The attempt begins when that event is on disk.
-func (a *run) start(s *stepState) {
+// startStep records the start of the step. The attempt begins when that event is on disk.
+func (a *run) startStep(s *stepState) {
 	if s.group.changes && !s.group.irreversible {
 		a.gatePassed = time.Time{} // this change may invalidate the gate's answers
 	}
 	if s.waits.tries > 0 {
-		a.release(s.planned.ID)
+		a.endStepHold(s.planned.ID)
 		s.waits = checkState{}
 	}
-	s.attempt = a.progress(s).Attempts + 1
-	a.note(a.record.LastSeq, journal.TypeStepStarted, &journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
+	s.attempt = a.stepRecord(s).Attempts + 1
+	a.draftEvent(a.record.LastSeq, journal.TypeStepStarted, &journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
 	if a.record.Request.DryRun {
-		a.note(a.record.LastSeq, journal.TypeStepDone, &journal.StepDone{Step: s.planned.ID, Attempt: s.attempt, DryRun: true})
+		a.draftEvent(a.record.LastSeq, journal.TypeStepDone, &journal.StepDone{Step: s.planned.ID, Attempt: s.attempt, DryRun: true})
 		return
 	}
 	s.busy = true
@@ -264,50 +264,50 @@ func (a *run) recordAttempt(s *stepState, result attemptResult) {
 	s.busy = false
 	switch {
 	case result.err == nil:
-		a.note(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
+		a.draftEvent(s.startedSeq, journal.TypeStepDone, &journal.StepDone{
 			Step: s.planned.ID, Attempt: s.attempt, Outputs: result.outputs,
 		})
 	case a.stopping:
 	case a.ending != nil && !a.undoing:
-		a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
+		a.draftEvent(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
 			Step: s.planned.ID, Attempt: s.attempt, Error: cutShortReason(result.err), CutShort: errors.Is(result.err, context.Canceled),
 		})
 	default:
-		a.failed(s, result.err)
+		a.recordFailure(s, result.err)
 	}
 }
 
-// mustWait records that the remaining work has to wait. The next examination follows at once and normally holds the
+// recordWait records that the remaining work has to wait. The next examination follows at once and normally holds the
 // step. If it finds work although the attempt could do nothing, for example because a server refuses the change,
 // further attempts back off so that they do not fill the journal. The step is then held with their error until an
 // attempt succeeds or fails in another way.
-func (a *run) mustWait(s *stepState, again string, err error) {
+func (a *run) recordWait(s *stepState, again string, err error) {
 	backoff := time.Duration(0)
 	if s.waited > 0 {
 		backoff = a.cfg.Retry.afterHold(s.waited)
 	}
 	s.waited++
 	s.next = time.Now().Add(backoff)
-	a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
+	a.draftEvent(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
 		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, Again: again, NextTry: a.cfg.Now().Add(backoff).UTC(),
 	})
 	if backoff > 0 {
-		a.hold(s.planned.ID, Check{HoldNextAttempt, Hold(err.Error()).About(KeyOf(err))})
+		a.recordHold(s.planned.ID, Check{HoldNextAttempt, Hold(err.Error()).About(KeyOf(err))})
 	}
 }
 
-// endWaitHold ends the hold that mustWait began.
+// endWaitHold ends the hold that began after recordWait.
 func (a *run) endWaitHold(s *stepState) {
 	s.waited = 0
 	if a.record.Holds[s.planned.ID].Preflight == HoldNextAttempt {
-		a.release(s.planned.ID)
+		a.endStepHold(s.planned.ID)
 	}
 }
 
 // newOutputs returns the outputs of a failed attempt if they differ from the recorded outputs.
 func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 	unfinished, is := errors.AsType[*UnfinishedError](err)
-	if !is || bytes.Equal(unfinished.Outputs, a.progress(s).Outputs) {
+	if !is || bytes.Equal(unfinished.Outputs, a.stepRecord(s).Outputs) {
 		return nil
 	}
 	return unfinished.Outputs
@@ -317,10 +317,10 @@ func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 // worse.
 const maxFailuresIfWorse = 2
 
-// budget returns the number of failures of a step that stall the action. The plan's Tries limit only attempts that
-// began. For attempts that could not begin, for example because the API server did not answer, the normal budget
+// failureBudget returns the number of failures of a step that stall the action. The plan's Tries limit only attempts
+// that began. For attempts that could not begin, for example because the API server did not answer, the normal budget
 // applies.
-func (a *run) budget(s *stepState, err error) int {
+func (a *run) failureBudget(s *stepState, err error) int {
 	switch began, worse := outcomeOf(err); {
 	case worse:
 		return maxFailuresIfWorse
@@ -339,28 +339,28 @@ func outcomeOf(err error) (began, worse bool) {
 	return is, is && unseen.worse
 }
 
-// failed records a failure, and stalls the action when the step's budget is spent. The other steps continue.
-func (a *run) failed(s *stepState, err error) {
+// recordFailure records a failure, and stalls the action when the step's budget is spent. The other steps continue.
+func (a *run) recordFailure(s *stepState, err error) {
 	if unfinished, is := errors.AsType[*UnfinishedError](err); is && unfinished.Waits {
-		a.mustWait(s, unfinished.Again, err)
+		a.recordWait(s, unfinished.RepeatStep, err)
 		return
 	}
 	a.endWaitHold(s)
-	failures := a.progress(s).Failures + 1
+	failures := a.stepRecord(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
 	_, failure.Worse = outcomeOf(err)
-	spent := failures >= a.budget(s, err)
+	spent := failures >= a.failureBudget(s, err)
 	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {
 		backoff := a.cfg.Retry.afterFailure(failures)
 		s.next, failure.NextTry = time.Now().Add(backoff), a.cfg.Now().Add(backoff).UTC()
 	}
-	a.note(s.startedSeq, journal.TypeStepFailed, failure)
+	a.draftEvent(s.startedSeq, journal.TypeStepFailed, failure)
 	switch {
 	case spent && a.mustUndo(s):
 		a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: fmt.Sprintf("step %s failed %d times: %v", s.planned.ID, failures, err)})
 	case spent && a.record.Stalled == nil:
-		a.note(a.record.LastSeq, journal.TypeActionStalled, &journal.ActionStalled{
+		a.draftEvent(a.record.LastSeq, journal.TypeActionStalled, &journal.ActionStalled{
 			Step: s.planned.ID, Reason: fmt.Sprintf("failed %d times: %v", failures, err),
 		})
 	}

@@ -25,8 +25,8 @@ type pendingCheck struct {
 	open []string
 }
 
-// begin adds a question, and returns the function that removes it when the answer arrives. l may be nil.
-func (l *pendingCheck) begin(name string) (answered func()) {
+// addQuestion adds a question, and returns the function that removes it when the answer arrives. l may be nil.
+func (l *pendingCheck) addQuestion(name string) (answered func()) {
 	if l == nil {
 		return func() {}
 	}
@@ -96,5 +96,5 @@ func (a *run) holdPending(l *pendingCheck) {
 		have = "have"
 	}
 	reason := fmt.Sprintf("%s %s not answered within %s", strings.Join(names, ", "), have, slowCheckTime)
-	a.hold(l.step, Check{HoldAnswer, Hold(reason).About("no answer")})
+	a.recordHold(l.step, Check{HoldAnswer, Hold(reason).About("no answer")})
 }

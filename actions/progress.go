@@ -11,10 +11,10 @@ import (
 type Progress struct {
 	// Missing describes what the last verification of the step did not find, or why its effect waits.
 	Missing string `json:"missing,omitempty"`
-	// Foreign is true if another program must do the missing part; see [Proof]. Since is when it was first missing; the
-	// caller that keeps the reports sets it.
-	Foreign bool      `json:"foreign"`
-	Since   time.Time `json:"since,omitzero"`
+	// NeedsOthers is true if another program must do the missing part; see [Proof]. Since is when it was first missing;
+	// the caller that keeps the reports sets it.
+	NeedsOthers bool      `json:"foreign"`
+	Since       time.Time `json:"since,omitzero"`
 	// Done and Total count units, for example "objects"; Total is 0 if unknown.
 	Done  int64  `json:"done"`
 	Total int64  `json:"total,omitempty"`
@@ -28,16 +28,16 @@ type Progress struct {
 // Watcher receives the progress of a step. It must not block. Several steps may call it at the same time.
 type Watcher func(action, step string, progress Progress)
 
-// Lacks reports what the step waits for.
-func (c StepContext) Lacks(missing string) {
+// ReportMissing reports what the step waits for.
+func (c StepContext) ReportMissing(missing string) {
 	if missing != "" {
 		c.Report(Progress{Missing: missing})
 	}
 }
 
-// WaitsForOthers is [StepContext.Lacks] for work that another program or a person must do.
+// WaitsForOthers is [StepContext.ReportMissing] for work that another program or a person must do.
 func (c StepContext) WaitsForOthers(missing string) {
-	c.Report(Progress{Missing: missing, Foreign: true})
+	c.Report(Progress{Missing: missing, NeedsOthers: true})
 }
 
 // Report reports the step's progress. A step may call it often.

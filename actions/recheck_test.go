@@ -14,12 +14,12 @@ import (
 
 func TestARecheckEndsAHoldWhoseCauseIsGoneAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Hold("another action is under way"))
+		guard := actionstest.NewPreflight(actions.Hold("another action is under way"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
 		w.Pass(10 * time.Minute)
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		r.Inbox.Recheck()
 		if took := r.End(); took > 100*time.Millisecond {
 			t.Errorf("the action went on after %s, want at once", took)
@@ -51,15 +51,15 @@ func TestARecheckDuringALookIsFollowedByAnotherLook(t *testing.T) {
 
 func TestARecheckOfWhatIsStillHeldIsOneLookAndNoEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Hold("not yet"))
+		guard := actionstest.NewPreflight(actions.Hold("not yet"))
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
 		w.Pass(10 * time.Minute)
-		before := guard.Called()
+		before := guard.Calls()
 		r.Inbox.Recheck()
 		synctest.Wait()
-		if got := guard.Called() - before; got != 1 {
+		if got := guard.Calls() - before; got != 1 {
 			t.Errorf("%d looks, want 1", got)
 		}
 		w.WantStory("requested", "planned 1", `held "a" by X`)

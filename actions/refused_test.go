@@ -139,7 +139,7 @@ func TestAnUndoStepThatIsRefusedIsHeldAndHoldsNobodyElseUp(t *testing.T) {
 		k.steps[1].Preflights = []string{"X"}
 		f := refused("undo a", k)
 		w.requestTest()
-		r := w.Start(w.guardedBy(k, actionstest.Answering(actions.Hold("not yet"))))
+		r := w.Start(w.guardedBy(k, actionstest.NewPreflight(actions.Hold("not yet"))))
 		w.Pass(time.Minute)
 		w.Cancel(r)
 		w.Pass(time.Hour)
@@ -162,19 +162,19 @@ func TestAnUndoStepThatIsRefusedIsHeldAndHoldsNobodyElseUp(t *testing.T) {
 // that it goes does not find the step at rest.
 func TestAHoldBetweenAttemptsIsNoAttemptInVain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		guard := actionstest.Answering(actions.Pass())
+		guard := actionstest.NewPreflight(actions.Pass())
 		k := &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		f := refused("a", k)
 		inner := k.do
 		k.do = func(ctx context.Context, id string) error {
-			guard.Turn(actions.Hold("look at what was found"))
+			guard.SetVerdict(actions.Hold("look at what was found"))
 			return inner(ctx, id)
 		}
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
 		for range 5 {
 			w.Pass(time.Hour)
-			guard.Turn(actions.Pass())
+			guard.SetVerdict(actions.Pass())
 		}
 		w.Pass(time.Minute)
 		if w.Count("by NextAttempt") != 0 || w.Count("started a") != 6 {

@@ -37,7 +37,7 @@ func TestTheTriesOfAStepLimitOnlyAttemptsThatBegan(t *testing.T) {
 		{0, 2, &unseenError{missing: "its node is away", worse: true, err: context.DeadlineExceeded}},
 	} {
 		a := &run{Runner: &Runner{cfg: Config{Retry: RetryPolicy{Budget: 8}}}}
-		if got := a.budget(&stepState{planned: journal.PlannedStep{Tries: test.tries}}, test.err); got != test.want {
+		if got := a.failureBudget(&stepState{planned: journal.PlannedStep{Tries: test.tries}}, test.err); got != test.want {
 			t.Errorf("with %d tries and %v, the budget is %d, want %d", test.tries, test.err, got, test.want)
 		}
 	}

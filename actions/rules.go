@@ -13,8 +13,8 @@ const Mirrored = "Mirrored"
 // requested.
 const SafeMode = fsm.RuleSafeMode
 
-// guarded adds preflights that must run even if the plan does not list them, as plans of older versions may not.
-func (r *Runner) guarded(kind *Kind, record journal.ActionRecord, planned journal.PlannedStep) journal.PlannedStep {
+// withGuards adds preflights that must run even if the plan does not list them, as plans of older versions may not.
+func (r *Runner) withGuards(kind *Kind, record journal.ActionRecord, planned journal.PlannedStep) journal.PlannedStep {
 	guards := kind.policyRules(record)
 	if r.cfg.Preflights[Mirrored] != nil && kind.mustBeMirrored(record, planned) {
 		guards = append(guards, Mirrored)

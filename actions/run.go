@@ -170,7 +170,7 @@ func (a *run) runToEnd(inbox *Inbox) error {
 		case apply := <-a.results:
 			// A cancel that arrived before the result must prevent the step that the result would start.
 			a.readInbox(inbox)
-			a.take(apply)
+			a.applyResults(apply)
 		case n := <-a.notes:
 			a.takeNote(n)
 		case <-inbox.woken():
@@ -206,8 +206,8 @@ func (a *run) startAsync(f func() func()) {
 // together, and an append takes longer than linger.
 const linger = 2 * time.Millisecond
 
-// take applies a result, and further results that arrive within linger.
-func (a *run) take(apply func()) {
+// applyResults applies a result, and further results that arrive within linger.
+func (a *run) applyResults(apply func()) {
 	soon := time.NewTimer(linger)
 	defer soon.Stop()
 	for {
@@ -234,18 +234,18 @@ func (a *run) abandonWork() {
 	}
 }
 
-// note drafts an event of the action and folds it.
-func (a *run) note(cause uint64, kind journal.Type, payload journal.Payload) {
+// draftEvent drafts an event of the action and folds it.
+func (a *run) draftEvent(cause uint64, kind journal.Type, payload journal.Payload) {
 	a.drafts = append(a.drafts, journal.Draft{
 		Type: kind, Subject: a.record.Subject, Action: a.record.ID,
 		Cause: cause, Actor: a.cfg.Actor, Payload: payload,
 	})
-	a.fold(journal.Event{Seq: a.record.LastSeq, Time: time.Now(), Actor: a.cfg.Actor}, payload)
+	a.foldEvent(journal.Event{Seq: a.record.LastSeq, Time: time.Now(), Actor: a.cfg.Actor}, payload)
 }
 
-// fold folds an event into the record. An error means that the journal has an event that does not fit; the loop reports
-// that error.
-func (a *run) fold(event journal.Event, payload journal.Payload) {
+// foldEvent folds an event into the record. An error means that the journal has an event that does not fit; the loop
+// reports that error.
+func (a *run) foldEvent(event journal.Event, payload journal.Payload) {
 	if err := a.record.Fold(event, payload); err != nil {
 		a.log.Debug("an event does not fit the action's record", "error", err)
 	}

@@ -86,18 +86,20 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *In
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	return r.newRun(WithLife(ctx), record).runToEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
+	return r.newRun(WithRunContext(ctx), record).runToEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
 // lifeKey is the context key of a run's own context.
 type lifeKey struct{}
 
-// WithLife returns a context that is the [Life] of all contexts derived from it.
-func WithLife(ctx context.Context) context.Context { return context.WithValue(ctx, lifeKey{}, ctx) }
+// WithRunContext returns a context that is the [RunContext] of all contexts derived from it.
+func WithRunContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, lifeKey{}, ctx)
+}
 
-// Life returns the context of the run to which a step or preflight belongs, or nil outside a run. It is for work that
-// continues between the steps of an action.
-func Life(ctx context.Context) context.Context {
+// RunContext returns the context of the run to which a step or preflight belongs, or nil outside a run. It is for work
+// that continues between the steps of an action.
+func RunContext(ctx context.Context) context.Context {
 	life, _ := ctx.Value(lifeKey{}).(context.Context)
 	return life
 }

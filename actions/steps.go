@@ -48,7 +48,7 @@ type group struct {
 func (a *run) takePlan() {
 	a.gate = gatePreflights(a.record.Plan)
 	for _, planned := range a.record.Plan.Steps {
-		a.steps = append(a.steps, a.newStepState(planned, a.kind.changes(planned)))
+		a.steps = append(a.steps, a.newStepState(planned, a.kind.changesSomething(planned)))
 	}
 	for _, planned := range a.record.Plan.Undo {
 		// The gate protects the plan's steps, but not the undo steps.
@@ -58,7 +58,7 @@ func (a *run) takePlan() {
 
 // newStepState creates the state of a planned step.
 func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState {
-	planned = a.guarded(a.kind, a.record, planned)
+	planned = a.withGuards(a.kind, a.record, planned)
 	code, _ := a.kind.step(planned.Does)
 	progress := a.record.Steps[planned.ID]
 	step := &stepState{
@@ -85,8 +85,8 @@ func (a *run) groupFor(planned journal.PlannedStep, code StepDef, changes bool) 
 	return a.groups[key]
 }
 
-// progress returns the step's part of the record.
-func (a *run) progress(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
+// stepRecord returns the step's part of the record.
+func (a *run) stepRecord(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
 
 // startedBefore reports whether the step's effect may have happened. It uses StartedAt, because a retry resets the
 // attempts to 0.
@@ -94,10 +94,10 @@ func startedBefore(progress journal.StepRecord) bool {
 	return progress.Attempts > 0 || !progress.StartedAt.IsZero()
 }
 
-// ready reports whether the step may start after its backoff: it is not busy, exhausted or done, and the steps before
+// isReady reports whether the step may start after its backoff: it is not busy, exhausted or done, and the steps before
 // it are done.
-func (a *run) ready(s *stepState) bool {
-	if s.busy || s.exhausted || a.progress(s).Done() {
+func (a *run) isReady(s *stepState) bool {
+	if s.busy || s.exhausted || a.stepRecord(s).Done() {
 		return false
 	}
 	for _, id := range s.planned.After {
@@ -110,7 +110,7 @@ func (a *run) ready(s *stepState) bool {
 
 func (a *run) allDone() bool {
 	for _, s := range a.steps {
-		if !a.progress(s).Done() {
+		if !a.stepRecord(s).Done() {
 			return false
 		}
 	}

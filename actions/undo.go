@@ -12,7 +12,7 @@ import (
 // undoSteps returns the undo steps that must run before an early end of the action, in reverse order.
 func (a *run) undoSteps() (left []*stepState) {
 	for _, planned := range a.record.ToUndo() {
-		if s := a.byID[planned.ID]; !a.progress(s).Done() {
+		if s := a.byID[planned.ID]; !a.stepRecord(s).Done() {
 			left = append(left, s)
 		}
 	}
@@ -27,7 +27,7 @@ func (a *run) windUp() (wake time.Time) {
 	left := a.undoSteps()
 	if len(left) == 0 {
 		if a.inFlight == 0 {
-			a.note(a.record.LastSeq, journal.TypeActionEnded, a.endedEarly())
+			a.draftEvent(a.record.LastSeq, journal.TypeActionEnded, a.endedEarly())
 		}
 		return time.Time{}
 	}
@@ -47,14 +47,14 @@ func (a *run) beginUndo() {
 		s.group = a.groupFor(s.planned, s.code, false)
 	}
 	if a.record.Cancelling == nil {
-		a.note(a.record.LastSeq, journal.TypeActionCancelling, &journal.ActionCancelling{Reason: a.ending.Reason})
+		a.draftEvent(a.record.LastSeq, journal.TypeActionCancelling, &journal.ActionCancelling{Reason: a.ending.Reason})
 	}
 }
 
 // endedEarly returns the event of an early end. It names each change that was not undone, with the reason.
 func (a *run) endedEarly() *journal.ActionEnded {
 	ended := *a.ending
-	reasons := slices.DeleteFunc([]string{ended.Reason, a.leftAlone(a.undo)}, func(reason string) bool { return reason == "" })
+	reasons := slices.DeleteFunc([]string{ended.Reason, a.leftAloneText(a.undo)}, func(reason string) bool { return reason == "" })
 	ended.Reason = strings.Join(reasons, "; ")
 	return &ended
 }

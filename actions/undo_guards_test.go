@@ -14,7 +14,7 @@ func TestWhatLosesItsReasonAgainOnItsWayBackIsTakenBackAllTheSame(t *testing.T) 
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.undo[1].Preflights = []string{"X"}
-		guard := actionstest.Answering(actions.Abandon("it is back"))
+		guard := actionstest.NewPreflight(actions.Abandon("it is back"))
 		w.requestTest()
 		r := w.Ready()
 		k.during("c", func() {
@@ -26,7 +26,7 @@ func TestWhatLosesItsReasonAgainOnItsWayBackIsTakenBackAllTheSame(t *testing.T) 
 		if w.Ended() || w.Count("started undo") != 0 || w.Record().Holds["undo b"].Preflight != "X" {
 			t.Errorf("the journal says %q", w.Story())
 		}
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		r.End()
 		if w.Count("done undo b") != 1 || w.Count("done undo a") != 1 || w.LastLine() != "ended cancelled changed my mind" {
 			t.Errorf("the journal says %q", w.Story())
@@ -54,12 +54,12 @@ func TestAnActionWithAWayBackIsNotAbandonedPastItsPointOfNoReturnThoughNothingHa
 				}
 				definition := k.definition()
 				definition.Steps = map[string]actions.StepDef{"act": {Step: k, Atomic: true}}
-				guard := actionstest.Answering(actions.Pass())
+				guard := actionstest.NewPreflight(actions.Pass())
 				w.requestTest()
 				cfg := actionstest.With(w.Config([]actions.Definition{definition}), map[string]actions.Preflight{"X": guard})
 				r := w.Start(cfg)
 				w.Pass(5 * time.Second)
-				guard.Turn(actions.Abandon("it is back"))
+				guard.SetVerdict(actions.Abandon("it is back"))
 				w.Pass(time.Hour)
 				r.Halt()
 				if w.Count("failed last") == 0 || w.Ended() == back {
@@ -74,14 +74,14 @@ func TestTheWayBackDoesNotWaitForWhatTheWayThereWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.steps[1].Preflights, k.undo[0].Preflights = []string{"X"}, []string{"X"}
-		guard := actionstest.Answering(actions.Hold("not yet"))
+		guard := actionstest.NewPreflight(actions.Hold("not yet"))
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
 		w.Pass(time.Hour)
-		for asked := guard.Called(); guard.Called() == asked; {
+		for asked := guard.Calls(); guard.Calls() == asked; {
 			w.Pass(100 * time.Millisecond)
 		}
-		guard.Turn(actions.Pass()) // it has just been asked, and rests
+		guard.SetVerdict(actions.Pass()) // it has just been asked, and rests
 		w.Cancel(r)
 		if took := r.End(); took > time.Second || w.Count("done undo a") != 1 {
 			t.Errorf("it turned back after %s: %q", took, w.Story())

@@ -64,7 +64,7 @@ func TestWhatWasNotBegunIsNotTakenBack(t *testing.T) {
 		k := undoable()
 		k.steps[1].Preflights = []string{"X"}
 		w.requestTest()
-		r := w.Start(w.guardedBy(k, actionstest.Answering(actions.Hold("not yet"))))
+		r := w.Start(w.guardedBy(k, actionstest.NewPreflight(actions.Hold("not yet"))))
 		w.Pass(time.Minute)
 		w.Cancel(r)
 		r.End()
@@ -117,11 +117,11 @@ func TestAnActionThatLosesItsReasonTakesBackWhatItDidAndSaysSoFirst(t *testing.T
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.steps[1].Preflights = []string{"X"}
-		guard := actionstest.Answering(actions.Hold("not yet"))
+		guard := actionstest.NewPreflight(actions.Hold("not yet"))
 		w.requestTest()
 		r := w.Start(w.guardedBy(k, guard))
 		w.Pass(time.Minute)
-		guard.Turn(actions.Abandon("it is back"))
+		guard.SetVerdict(actions.Abandon("it is back"))
 		r.End()
 		w.WantStory("requested", "planned 4", "started a #1", "done a #1", `held "b" by X`, "cancelling",
 			"started undo a #1", "done undo a #1", "ended abandoned it is back")
@@ -192,7 +192,7 @@ func TestWhatIsTakenBackHasPreflightsOfItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		k.undo[1].Preflights = []string{"X"}
-		guard := actionstest.Answering(actions.Hold("no answer"))
+		guard := actionstest.NewPreflight(actions.Hold("no answer"))
 		w.requestTest()
 		r := w.Ready()
 		k.during("c", func() {
@@ -205,7 +205,7 @@ func TestWhatIsTakenBackHasPreflightsOfItsOwn(t *testing.T) {
 			t.Errorf("held by %+v; %q", hold, w.Story())
 		}
 		r.Halt()
-		guard.Turn(actions.Pass())
+		guard.SetVerdict(actions.Pass())
 		w.RunToEnd(w.guardedBy(k, guard))
 		if w.Count(`released "undo b" by X`) != 1 || w.Count("done undo a") != 1 {
 			t.Errorf("the journal says %q", w.Story())
@@ -218,7 +218,7 @@ func TestADryRunHasNothingToTakeBack(t *testing.T) {
 		k := undoable()
 		k.steps[2].Preflights = []string{"X"}
 		w.Request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: true})
-		r := w.Start(w.guardedBy(k, actionstest.Answering(actions.Hold("not yet"))))
+		r := w.Start(w.guardedBy(k, actionstest.NewPreflight(actions.Hold("not yet"))))
 		w.Pass(time.Minute)
 		w.Cancel(r)
 		r.End()
@@ -263,7 +263,7 @@ func TestAnActionKilledAtAnyPointOfItsWayBackTakesEverythingBack(t *testing.T) {
 			t, w := bare.T, &world{bare}
 			k := undoable()
 			k.steps[3].Preflights = []string{"X"}
-			cfg := w.guardedBy(k, actionstest.Answering(actions.Hold("not yet")))
+			cfg := w.guardedBy(k, actionstest.NewPreflight(actions.Hold("not yet")))
 			w.requestTest()
 			r := w.Start(cfg)
 			w.Pass(time.Minute)
@@ -308,12 +308,12 @@ func TestWhatIsTakenBackIsGuardedByTheMirrorToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := undoable()
 		cfg := w.Config(k.kinds())
-		mirrored := actionstest.Answering(actions.Pass())
+		mirrored := actionstest.NewPreflight(actions.Pass())
 		cfg.Preflights[actions.Mirrored] = mirrored
 		w.requestTest()
 		r := w.Ready()
 		k.during("c", func() {
-			mirrored.Turn(actions.Hold("another EKCO is at it"))
+			mirrored.SetVerdict(actions.Hold("another EKCO is at it"))
 			w.Cancel(r)
 			<-time.After(time.Second)
 		})
@@ -322,7 +322,7 @@ func TestWhatIsTakenBackIsGuardedByTheMirrorToo(t *testing.T) {
 		if held := fmt.Sprint(w.Record().Holds); !strings.Contains(held, "another EKCO") || w.Count("started undo") != 0 {
 			t.Errorf("held by %s; %q", held, w.Story())
 		}
-		mirrored.Turn(actions.Pass())
+		mirrored.SetVerdict(actions.Pass())
 		r.End()
 	})
 }

@@ -11,7 +11,7 @@ import (
 func (a *run) mustFinish(g *group, batch []*stepState) bool {
 	return g.mustFinish && !a.record.Request.DryRun && slices.ContainsFunc(batch, func(s *stepState) bool {
 		of := a.affectedStep(s)
-		return of.code.MustFinish != nil && startedBefore(a.progress(of)) && of.code.MustFinish(a.contextFor(of.planned))
+		return of.code.MustFinish != nil && startedBefore(a.stepRecord(of)) && of.code.MustFinish(a.contextFor(of.planned))
 	})
 }
 

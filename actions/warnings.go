@@ -27,9 +27,9 @@ func sameWarning(before journal.Warning, check Check) bool {
 	return before.Preflight == check.Preflight && before.Key == check.Verdict.Key
 }
 
-// answered reports whether a person answered this warning. another is true if only other warnings of the preflight were
-// answered.
-func (a *run) answered(check Check) (answered, another bool) {
+// isAnswered reports whether a person answered this warning. another is true if only other warnings of the preflight
+// were answered.
+func (a *run) isAnswered(check Check) (answered, another bool) {
 	for _, before := range a.record.Warned {
 		if sameWarning(before, check) {
 			return true, false
@@ -54,7 +54,7 @@ func (a *run) heldForLoss(checks []Check) []Check {
 
 // isSeen reports whether a person has seen a warning, or will see it when it is recorded.
 func (a *run) isSeen(check Check) bool {
-	answered, another := a.answered(check)
+	answered, another := a.isAnswered(check)
 	return answered || a.record.Request.Force || (!another && a.isAttended())
 }
 

@@ -17,8 +17,8 @@ type Admitter interface {
 
 // Asked is a [Machine] that checks the input of a person's request.
 type Asked interface {
-	// Asked checks the request's input and adds it to asked. It returns a *[RefusedError] if the input is wrong, which
-	// EKCO records, or a [NothingToDoError] if no action is necessary.
+	// Asked checks the request's input and adds it to asked. If the input is wrong, it returns a *[RefusedError], and
+	// EKCO records the refusal. If no action is necessary, it returns a [NothingToDoError].
 	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
 }
 
@@ -52,7 +52,7 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 // must be allowed to request the kind of action; see [State.MayAsk].
 func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	kind := s.Kind(request.Kind)
-	t := s.present(kind.Machine, request.Name)
+	t := s.presentThing(kind.Machine, request.Name)
 	if t == nil {
 		return Admission{}, &UnknownError{Machine: kind.Machine, Name: request.Name, Near: Near(request.Name, s.namesPresent(kind.Machine))}
 	}
@@ -60,7 +60,7 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 		return Refuse(t, request, RuleReplaced, fmt.Sprintf(
 			"the name now belongs to another %s (uid %s) than the one you saw (uid %s); check it, then ask again", t.Machine(), t.UID, request.UID))
 	}
-	w := Look(s, p, now)
+	w := NewWorld(s, p, now)
 	admitNew := func() (Admission, error) { return w.admitNew(t, kind, request) }
 	switch open := s.OpenOf(Key(t.Subject), kind.Name); {
 	case s.Journal.SafeMode():
@@ -71,8 +71,8 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 	return admitNew()
 }
 
-// present returns the newest thing with this name that still exists, or nil.
-func (s *State) present(machine, name string) (present *Thing) {
+// presentThing returns the newest thing with this name that still exists, or nil.
+func (s *State) presentThing(machine, name string) (present *Thing) {
 	for _, key := range s.Named(machine, name) {
 		if t := s.Things[key]; t.GoneSeq == 0 && !t.isFinished() {
 			present = t
@@ -85,7 +85,7 @@ func (s *State) present(machine, name string) (present *Thing) {
 func (s *State) namesPresent(machine string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range s.ByName(machine) {
-			if s.present(machine, name) != nil && !yield(name) {
+			if s.presentThing(machine, name) != nil && !yield(name) {
 				return
 			}
 		}

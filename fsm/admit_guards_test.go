@@ -239,7 +239,7 @@ func TestADryRunDoesNotReplaceWhatIsHeldAndWhatIsRefusedReplacesNothing(t *testi
 func TestWhatAMachineHasToSayOfWhatGoesOnIsTold(t *testing.T) {
 	h := manual(t)
 	rec := h.open(func(*journal.ActionRecord) {})
-	w := Look(h.s, h.p, h.now)
+	w := NewWorld(h.s, h.p, h.now)
 	admission, err := w.AdmitOpen(h.s.Things["Lamp/hall"], rec, asking("hall"), OpenAnswer{Note: "; it burns less"})
 	if err != nil || !strings.HasSuffix(admission.Message, "by operator; it burns less") {
 		t.Errorf("%+v, %v", admission, err)

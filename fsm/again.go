@@ -9,21 +9,21 @@ import (
 // RetryAfter is how long EKCO waits before it repeats an action that ended early, unless the facts change before that.
 const RetryAfter = 10 * time.Minute
 
-// RetryChange returns like [Thing.Again] when the thing may want another action of this kind, for an action that
-// changes an object and knows the result at once. The action may be requested at once if there was none before, if the
-// last one is done, or if other is set. Set other if the last one made its change, or had another target.
+// RetryChange is [Thing.RepeatDue] for an action that changes an object and knows the result at once. The action may be
+// requested at once if there was none before, if the last one is done, or if other is set. Set other if the last one
+// made its change, or had another target.
 func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due time.Time, may bool) {
 	if last := t.Last[kind]; other || last == nil || last.Outcome == journal.OutcomeDone {
 		return time.Time{}, true
 	}
-	return t.Again(kind, p, RetryAfter)
+	return t.RepeatDue(kind, p, RetryAfter)
 }
 
-// Again returns when the thing may want another action of this kind, and whether it may want one at all. It may at once
-// if there was none before, or if EKCO has recorded new facts since. Otherwise EKCO may not have seen the effect of the
-// last action yet, so the thing may want another action only after retryAfter has passed. A dry run is not repeated by
-// a dry run, because its result would be the same.
-func (t *Thing) Again(kind journal.ActionKind, p Policy, retryAfter time.Duration) (due time.Time, may bool) {
+// RepeatDue returns when the thing may want another action of this kind, and whether it may want one at all. It may at
+// once if there was none before, or if EKCO has recorded new facts since. Otherwise EKCO may not have seen the effect
+// of the last action yet, so the thing may want another action only after retryAfter has passed. A dry run is not
+// repeated by a dry run, because its result would be the same.
+func (t *Thing) RepeatDue(kind journal.ActionKind, p Policy, retryAfter time.Duration) (due time.Time, may bool) {
 	last := t.Last[kind]
 	switch {
 	case last == nil, t.FactsSeq > last.Seq:

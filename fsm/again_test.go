@@ -31,7 +31,7 @@ func TestWhatWasDoneIsWantedAgainOnceSomethingNewWasSeenOrAfterARest(t *testing.
 		if test.last != nil {
 			thing.Last = map[journal.ActionKind]*Ending{lampKind: test.last}
 		}
-		if due, may := thing.Again(lampKind, Policy{DryRun: test.dryRun}, rest); !due.Equal(test.due) || may != test.may {
+		if due, may := thing.RepeatDue(lampKind, Policy{DryRun: test.dryRun}, rest); !due.Equal(test.due) || may != test.may {
 			t.Errorf("%s: due %s, may %t", name, due, may)
 		}
 	}

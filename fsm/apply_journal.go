@@ -10,15 +10,15 @@ import (
 func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 	switch p := payload.(type) {
 	case *journal.JournalCreated:
-		s.ID, s.Mark = p.JournalID, mark(p.JournalID)
+		s.ID, s.Mark = p.JournalID, shortID(p.JournalID)
 	case *journal.JournalReplaced:
 		s.Replaced, s.ReplacedAt = p, e.Time
 	case *journal.JournalSalvaged:
 		s.Salvaged, s.SalvagedAt = p, e.Time
-		s.Mark = mark(e.Hash.String())
+		s.Mark = shortID(e.Hash.String())
 	case *journal.JournalOutdated:
 		s.Outdated, s.OutdatedAt = p, e.Time
-		s.Mark = mark(e.Hash.String())
+		s.Mark = shortID(e.Hash.String())
 	case *journal.JournalAccepted:
 		if s.Outdated != nil {
 			s.Accepted = s.Outdated.Mirrored
@@ -54,5 +54,5 @@ func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	}
 }
 
-// mark returns the first 4 characters of a journal's id, which become part of the ids of actions.
-func mark(id string) string { return id[:min(len(id), 4)] }
+// shortID returns the first 4 characters of a journal's id, which become part of the ids of actions.
+func shortID(id string) string { return id[:min(len(id), 4)] }

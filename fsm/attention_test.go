@@ -16,11 +16,11 @@ func (guarded) Table() Table {
 	table := lamp{}.Table()
 	table.Attention = map[journal.State]Attention{"Dark": {After: time.Hour, Advice: "light it"}, "Broken": {Advice: "buy another"}}
 	table.Transitions = slices.Clone(table.Transitions)
-	table.Transitions[0].Tells = func(t *Thing, _ journal.State, _ time.Time) Telling {
+	table.Transitions[0].Report = func(t *Thing, _ journal.State, _ time.Time) Report {
 		if lit(t) {
-			return Telling{}
+			return Report{}
 		}
-		return Telling{Reason: "it does not burn", Cause: t.FactsSeq}
+		return Report{Reason: "it does not burn", Cause: t.FactsSeq}
 	}
 	return table
 }

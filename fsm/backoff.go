@@ -57,8 +57,8 @@ func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 	return failed != nil && failed.FactsSeq == t.FactsSeq
 }
 
-// until returns when EKCO may request an action of the kind again.
-func (v *FailedAttempts) until() time.Time {
+// retryAt returns when EKCO may request an action of the kind again.
+func (v *FailedAttempts) retryAt() time.Time {
 	return v.At.Add(Doubled(minBackOff, maxBackOff, v.Times-1))
 }
 
@@ -70,13 +70,13 @@ func Doubled(pause, limit time.Duration, times int) time.Duration {
 	return min(pause, limit)
 }
 
-// tooEarly reports whether it is too early for another attempt. It is not if now is before the last attempt, because
-// the clock was set back then.
+// tooEarly reports whether it is too early for another attempt. If now is before the last attempt, the clock was set
+// back, and tooEarly returns false.
 func (v *FailedAttempts) tooEarly(now time.Time) bool {
-	return !now.Before(v.At) && now.Before(v.until())
+	return !now.Before(v.At) && now.Before(v.retryAt())
 }
 
-func (v *FailedAttempts) why(noun string) string {
+func (v *FailedAttempts) reason(noun string) string {
 	return fmt.Sprintf("%s ended as %s at %s (%s), and what EKCO observes of the %s has not changed since; EKCO tries again when it changes, or at %s",
-		v.Action, v.Outcome, Stamp(v.At), v.Reason, noun, Stamp(v.until()))
+		v.Action, v.Outcome, Stamp(v.At), v.Reason, noun, Stamp(v.retryAt()))
 }

@@ -64,7 +64,7 @@ func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft 
 		}
 	}
 	note.Contests = from.Contests
-	if len(drafts) == 0 && note.EndedAt == nil && len(note.Contests) == 0 && !s.shares(from) {
+	if len(drafts) == 0 && note.EndedAt == nil && len(note.Contests) == 0 && !s.sharesPause(from) {
 		return nil
 	}
 	return append(drafts, journal.Draft{
@@ -113,9 +113,9 @@ func (s *State) tookOver(from Mirrored) bool {
 		last.MirroredAt.Equal(from.Adopted.MirroredAt) // the position alone may be newer than the content
 }
 
-// shares reports whether this journal has a pause of the mirror, and has not noted this mirror. With the note, that pause
-// does not come back after it ended here.
-func (s *State) shares(from Mirrored) bool {
+// sharesPause reports whether this journal has a pause of the mirror, and has not noted this mirror. With the note,
+// that pause does not come back after it ended here.
+func (s *State) sharesPause(from Mirrored) bool {
 	if from.Adopted.Mirrored.Seq == 0 || s.tookOver(from) {
 		return false
 	}
@@ -153,7 +153,7 @@ func (s *State) foldAdoptedState(e journal.Event, p *journal.JournalAdopted) {
 	shown.EndedAt, shown.Contests = nil, nil
 	s.Journal.Adopted, s.Journal.AdoptedAt, s.Journal.AdoptedSeq = &shown, e.Time, e.Seq
 	s.Inherited = nil
-	limited := atMost(e.Time) // the clock of the machine that wrote the mirror may have been ahead
+	limited := limitTo(e.Time) // the clock of the machine that wrote the mirror may have been ahead
 	for kind, at := range p.EndedAt {
 		if at = limited(at); at.After(s.EndedAt[kind]) {
 			s.EndedAt[kind] = at
@@ -171,7 +171,7 @@ func (s *State) foldAdoptedState(e journal.Event, p *journal.JournalAdopted) {
 			limited.apply(&c.Before)
 		}
 		if t := s.Things[key]; t != nil {
-			t.inherit(contests)
+			t.inheritContests(contests)
 			continue
 		}
 		if s.Inherited == nil {
@@ -181,9 +181,9 @@ func (s *State) foldAdoptedState(e journal.Event, p *journal.JournalAdopted) {
 	}
 }
 
-// inherit adds contests from a mirror that are newer than the thing's contests. It sets FactsSeq to 0, because that
-// number refers to an event of another journal.
-func (t *Thing) inherit(contests map[string]*Contest) {
+// inheritContests adds contests from a mirror that are newer than the thing's contests. It sets FactsSeq to 0, because
+// that number refers to an event of another journal.
+func (t *Thing) inheritContests(contests map[string]*Contest) {
 	for key, contest := range contests {
 		if own := t.Contests[key]; own != nil && !contest.Last.After(own.Last) {
 			continue

@@ -37,7 +37,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	case name == RuleOneAtATime:
 		return checkTurn(s, kind, &rec)
 	}
-	w := lookWithoutActions(s, p, now)
+	w := newWorldWithoutActions(s, p, now)
 	w.change = rec.Request.Change
 	t := s.Things[Key(rec.Subject)]
 	var result CheckResult
@@ -46,9 +46,9 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		switch {
 		case rule.Name != name:
 		case (t == nil || t.Machine() != kind.Machine) && !rule.Cluster:
-			result = result.and(s.checkUnknownThing(kind, rec))
+			result = result.combine(s.checkUnknownThing(kind, rec))
 		case rule.Refuses(w, t, kind):
-			result = result.and(resultFor(rule, w, t, kind, rec.ByPerson()))
+			result = result.combine(resultFor(rule, w, t, kind, rec.ByPerson()))
 		}
 	}
 	return result
@@ -67,8 +67,8 @@ func (s *State) checkUnknownThing(kind *ActionKind, rec journal.ActionRecord) Ch
 		noun, rec.Subject.Name, rec.Subject.UID, kind.Machine)}
 }
 
-// and combines the results of two rules with the same name, for example of the two rules for pauses.
-func (c CheckResult) and(other CheckResult) CheckResult {
+// combine combines the results of two rules with the same name, for example of the two rules for pauses.
+func (c CheckResult) combine(other CheckResult) CheckResult {
 	if c.Reason != "" && other.Reason != "" {
 		other.Reason = c.Reason + "; " + other.Reason
 	}
@@ -82,7 +82,7 @@ func resultFor(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) Che
 	case byPerson && !r.Mandatory:
 		return CheckResult{Warn: true, Reason: r.Reason(w, t, kind)}
 	}
-	return CheckResult{Hold: true, NeedsPerson: r.NeedsPerson, Reason: r.why(w, t, kind)}
+	return CheckResult{Hold: true, NeedsPerson: r.NeedsPerson, Reason: r.reason(w, t, kind)}
 }
 
 // checkTurn is the result of RuleOneAtATime: it holds the action while another action of its kind goes first. An action
@@ -108,7 +108,7 @@ func (s *State) blocks(other, rec *journal.ActionRecord) bool {
 		return false
 	case hasOpenStep(other):
 		// The step may be changing the cluster right now, so the other conditions do not matter.
-	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || deferred(other):
+	case other.Stalled != nil || other.Unreadable != "" || other.Cancelling != nil || isDeferred(other):
 		return false
 	case rec.ByPerson() && !other.ByPerson() && len(other.Holds) > 0 && (len(other.Steps) == 0 || s.heldByPolicy(other)):
 		return false
@@ -130,7 +130,7 @@ func (s *State) heldByPolicy(rec *journal.ActionRecord) bool {
 func turnOrder(a, b *journal.ActionRecord) int {
 	return cmp.Or(
 		firstIf(hasOpenStep(a), hasOpenStep(b)),
-		firstIf(underWay(a), underWay(b)),
+		firstIf(isUnderWay(a), isUnderWay(b)),
 		RequestOrder(a, b),
 	)
 }
@@ -146,8 +146,8 @@ func firstIf(a, b bool) int {
 	return 1
 }
 
-// deferred reports [journal.ActionRecord.Deferred]: all remaining steps of the action may wait without limit.
-func deferred(rec *journal.ActionRecord) bool { _, is := rec.Deferred(); return is }
+// isDeferred reports [journal.ActionRecord.Deferred]: all remaining steps of the action may wait without limit.
+func isDeferred(rec *journal.ActionRecord) bool { _, is := rec.Deferred(); return is }
 
 func hasOpenStep(rec *journal.ActionRecord) bool {
 	for _, step := range rec.Steps {
@@ -158,8 +158,8 @@ func hasOpenStep(rec *journal.ActionRecord) bool {
 	return false
 }
 
-// underWay reports whether the action has begun and RuleOneAtATime does not hold it.
-func underWay(rec *journal.ActionRecord) bool {
+// isUnderWay reports whether the action has begun and RuleOneAtATime does not hold it.
+func isUnderWay(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
 		if hold.Preflight == RuleOneAtATime {
 			return false

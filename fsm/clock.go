@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// minClockDifference is the difference below which two readings are taken as of the same clock. They differ a little,
-// because appending an event takes time.
+// minClockDifference is the difference below which EKCO takes two readings as readings of the same clock. Such readings
+// differ a little, because appending an event takes time.
 const minClockDifference = time.Second
 
 // Wrong reports whether EKCO knows that its clock and the API server's differ too much; see [journal.FarApart].
@@ -19,17 +19,17 @@ func (c ClockState) Wrong() bool { return journal.FarApart(c.Skew) }
 // foldJumped folds a jump of the clock. It moves all recorded times by the same amount, so that no age changes, and
 // starts the settling period again.
 func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
-	s.jump(e, time.Duration(p.By))
+	s.applyJump(e, time.Duration(p.By))
 	s.Clock.Skew = nil
 	if !s.API.SettlingFrom.IsZero() {
 		s.API.SettlingFrom = e.Time
 	}
 }
 
-func (s *State) jump(e journal.Event, by time.Duration) {
+func (s *State) applyJump(e journal.Event, by time.Duration) {
 	m := shiftBy(by)
 	s.moveTimes(m)
-	s.steps(func(step *journal.StepRecord) { m.apply(&step.NextTry) })
+	s.visitSteps(func(step *journal.StepRecord) { m.apply(&step.NextTry) })
 	s.Clock.JumpedAt, s.Clock.Jump = e.Time, journal.Duration(by)
 }
 
@@ -42,7 +42,7 @@ func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	switch {
 	case p.BootID != "" && p.BootID == s.Clock.BootID:
 		if by := zero.Sub(s.Clock.Zero); by.Abs() >= minClockDifference {
-			s.jump(e, by)
+			s.applyJump(e, by)
 		}
 		zero = s.Clock.Zero
 	case s.Clock.LastSeq > 0:
@@ -52,7 +52,7 @@ func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	if journal.FarApart(p.ClockSkew) {
 		s.moveAges(e.Seq, func(time.Time) time.Time { return e.Time })
 	}
-	s.moveTimes(atMost(e.Time))
+	s.moveTimes(limitTo(e.Time))
 	s.Clock.BootID, s.Clock.Zero, s.Clock.Skew = p.BootID, zero, p.ClockSkew
 }
 
@@ -84,7 +84,7 @@ func shiftBy(by time.Duration) timeChange {
 	return func(t time.Time) time.Time { return t.Add(by) }
 }
 
-func atMost(now time.Time) timeChange {
+func limitTo(now time.Time) timeChange {
 	return func(t time.Time) time.Time {
 		if t.After(now) {
 			return now
@@ -125,7 +125,7 @@ func (s *State) moveAges(upTo uint64, m timeChange) {
 	for kind, at := range s.EndedAt {
 		s.EndedAt[kind] = m(at)
 	}
-	s.steps(func(step *journal.StepRecord) { m.apply(&step.DoneAt) })
+	s.visitSteps(func(step *journal.StepRecord) { m.apply(&step.DoneAt) })
 	for key, pause := range s.Pauses {
 		if pause.Seq <= upTo {
 			s.Pauses[key] = pauseFrom(pause, m(pause.At))
@@ -164,7 +164,7 @@ func (s *State) moveTimes(m timeChange) {
 		}
 		m.applyToHolds(rec)
 	}
-	s.steps(func(step *journal.StepRecord) {
+	s.visitSteps(func(step *journal.StepRecord) {
 		m.apply(&step.StartedAt)
 		m.apply(&step.KeptFrom)
 	})
@@ -182,8 +182,8 @@ func (m timeChange) applyToHolds(rec *journal.ActionRecord) {
 	}
 }
 
-// steps calls visit with each step of the open actions, and stores the changed step.
-func (s *State) steps(visit func(*journal.StepRecord)) {
+// visitSteps calls visit with each step of the open actions, and stores the changed step.
+func (s *State) visitSteps(visit func(*journal.StepRecord)) {
 	for _, rec := range s.Actions {
 		if len(rec.Steps) == 0 {
 			continue
@@ -199,7 +199,7 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 // restartTimes changes the times of an action from a mirror, because they are by another clock: ages of done steps and
 // waits for a next attempt start again at now, and no time is later than now.
 func restartTimes(rec *journal.ActionRecord, now time.Time) {
-	m := atMost(now)
+	m := limitTo(now)
 	m.apply(&rec.RequestedAt)
 	m.applyToHolds(rec)
 	for id, step := range rec.Steps {

@@ -22,8 +22,8 @@ func RetryPast(s *State, action, list, reason, actor string) ([]journal.Draft, e
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true, List: list})
 }
 
-// listed returns a *[RefusedError] if the person did not name the list that holds the action now.
-func listed(rec *journal.ActionRecord, list string) error {
+// requireList returns a *[RefusedError] if the person did not name the list that holds the action now.
+func requireList(rec *journal.ActionRecord, list string) error {
 	holds := ""
 	for _, step := range slices.Sorted(maps.Keys(rec.Holds)) {
 		key := rec.Holds[step].ListKey()
@@ -53,7 +53,7 @@ func retry(s *State, action, actor string, retried journal.ActionRetried) ([]jou
 		return nil, &RefusedError{Rule: RuleUnreadable, Reason: UnreadableReason(rec)}
 	}
 	if retried.Force {
-		if err := listed(rec, retried.List); err != nil {
+		if err := requireList(rec, retried.List); err != nil {
 			return nil, err
 		}
 	}

@@ -36,7 +36,7 @@ type Contest struct {
 // noteChange updates the contests when an action that made its change has ended.
 func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	change := rec.Request.Change
-	if change == nil || rec.Request.DryRun || !changed(rec, ended) {
+	if change == nil || rec.Request.DryRun || !madeChange(rec, ended) {
 		return
 	}
 	if t.Contests == nil {
@@ -79,13 +79,13 @@ func (t *Thing) forgetParts(change *journal.Change, now time.Time) {
 		return
 	}
 	maps.DeleteFunc(t.Contests, func(key string, c *Contest) bool {
-		return strings.HasPrefix(key, change.Key+"/") && !now.Before(c.until().Add(contestWindow))
+		return strings.HasPrefix(key, change.Key+"/") && !now.Before(c.retryAt().Add(contestWindow))
 	})
 }
 
-// changed reports whether an action made its change. An abandoned action also made it if a step is done: another
+// madeChange reports whether an action made its change. An abandoned action also made it if a step is done: another
 // program undid the change while the action waited for the effect.
-func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
+func madeChange(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if ended.Outcome == journal.OutcomeAbandoned {
 		for _, step := range rec.Steps {
 			if step.Done() {
@@ -112,28 +112,28 @@ func (t *Thing) pausesFor(change *journal.Change, at time.Time) (pauses int) {
 	return pauses
 }
 
-// contested reports whether EKCO had to repeat the change so soon that another program must keep undoing it.
-func (c *Contest) contested() bool {
+// isContested reports whether EKCO had to repeat the change so soon that another program must keep undoing it.
+func (c *Contest) isContested() bool {
 	return c.Pauses > 0 || (!c.Before.IsZero() && c.Last.Sub(c.Before) <= contestWindow)
 }
 
 // Until returns when EKCO may make the change again, and whether EKCO must wait until then.
 func (c *Contest) Until(now time.Time) (until time.Time, contested bool) {
-	return c.until(), c.contested() && now.Before(c.until())
+	return c.retryAt(), c.isContested() && now.Before(c.retryAt())
 }
 
 // pausesBy returns the number of pauses to record if EKCO makes the change at this time. It is 0 if the contest is
 // over.
 func (c *Contest) pausesBy(at time.Time) int {
-	if c == nil || !c.contested() || !at.Before(c.until().Add(contestWindow)) {
+	if c == nil || !c.isContested() || !at.Before(c.retryAt().Add(contestWindow)) {
 		return 0
 	}
 	return c.Pauses + 1
 }
 
-// request returns the change with the number of pauses. The request records this number, because retention may move the
-// earlier events out of the journal.
-func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
+// withPauses returns the change with the number of pauses. The request records this number, because retention may move
+// the earlier events out of the journal.
+func (t *Thing) withPauses(change *journal.Change, now time.Time) *journal.Change {
 	if change == nil {
 		return nil
 	}
@@ -142,8 +142,8 @@ func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 	return &asked
 }
 
-// until returns when EKCO may make the change again.
-func (c *Contest) until() time.Time {
+// retryAt returns when EKCO may make the change again.
+func (c *Contest) retryAt() time.Time {
 	return c.Last.Add(Doubled(contestWindow, maxContestPause, c.Pauses))
 }
 
@@ -158,7 +158,7 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 		if c == nil {
 			continue
 		}
-		if _, contested := c.Until(w.Now); contested && (last == nil || c.until().After(last.until())) {
+		if _, contested := c.Until(w.Now); contested && (last == nil || c.retryAt().After(last.retryAt())) {
 			last = c
 		}
 	}
@@ -169,13 +169,13 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 // makes the change again.
 func (w *World) Contested(t *Thing, change *journal.Change) bool { return w.contest(t, change) != nil }
 
-// why returns why EKCO does not make the change now.
-func (c *Contest) why(t *Thing, change *journal.Change) string {
+// reason returns why EKCO does not make the change now.
+func (c *Contest) reason(t *Thing, change *journal.Change) string {
 	if what, advice := t.machine.Disputed(t, change); what != "" {
-		return fmt.Sprintf("%s, the last time after %s of %s; %s; EKCO tries again at %s", what, c.Action, Stamp(c.Last), advice, Stamp(c.until()))
+		return fmt.Sprintf("%s, the last time after %s of %s; %s; EKCO tries again at %s", what, c.Action, Stamp(c.Last), advice, Stamp(c.retryAt()))
 	}
 	return fmt.Sprintf("another program keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find that program; EKCO sets it again at %s",
-		change.Field, orNothing(change.From), orNothing(change.To), Stamp(c.Last), c.Action, Stamp(c.until()))
+		change.Field, orNothing(change.From), orNothing(change.To), Stamp(c.Last), c.Action, Stamp(c.retryAt()))
 }
 
 func orNothing(value string) string {

@@ -14,7 +14,7 @@ func (h *house) make(id string, parts ...string) {
 	h.write(
 		journal.Draft{
 			Type: journal.TypeActionRequested, Subject: subject("hall"), Action: id,
-			Payload: journal.ActionRequested{Kind: lampKind, Reason: "so", Change: h.s.Things["Lamp/hall"].request(change, h.now)},
+			Payload: journal.ActionRequested{Kind: lampKind, Reason: "so", Change: h.s.Things["Lamp/hall"].withPauses(change, h.now)},
 		},
 		journal.Draft{Type: journal.TypeActionEnded, Subject: subject("hall"), Action: id, Payload: journal.ActionEnded{Outcome: journal.OutcomeDone}},
 	)
@@ -27,7 +27,7 @@ func partsOf(parts ...string) *journal.Change {
 // contested expects that of a change of these parts.
 func (h *house) contested(want bool, parts ...string) {
 	h.t.Helper()
-	if got := Look(h.s, h.p, h.now).Contested(h.s.Things["Lamp/hall"], partsOf(parts...)); got != want {
+	if got := NewWorld(h.s, h.p, h.now).Contested(h.s.Things["Lamp/hall"], partsOf(parts...)); got != want {
 		h.t.Errorf("a change of %q is contested: %t, want %t", parts, got, want)
 	}
 }

@@ -109,8 +109,8 @@ func TestAPauseThatWasWaitedForIsNotForgottenWhileTheActionLasts(t *testing.T) {
 	again.Pauses = 3
 	h.now = h.now.Add(9 * time.Hour)
 	h.changedBy(journal.ActionRequested{Kind: lampKind, Change: again}, journal.OutcomeDone)
-	if contest := h.s.Things["Lamp/hall"].Contests["switch"]; contest.Pauses != 3 || !contest.until().Equal(contest.Last.Add(8*time.Hour)) {
-		t.Errorf("the contest is %+v, until %s", contest, contest.until())
+	if contest := h.s.Things["Lamp/hall"].Contests["switch"]; contest.Pauses != 3 || !contest.retryAt().Equal(contest.Last.Add(8*time.Hour)) {
+		t.Errorf("the contest is %+v, until %s", contest, contest.retryAt())
 	}
 }
 
@@ -137,7 +137,7 @@ func TestAContestIsRememberedForAnHourAfterItsPause(t *testing.T) {
 
 func TestAPauseGrowsToADayHoweverOftenItWasWaitedFor(t *testing.T) {
 	for pauses, hours := range map[int]int{0: 1, 1: 2, 4: 16, 5: 24, 6: 24, 1000: 24} {
-		if got := (&Contest{Pauses: pauses}).until().Sub(time.Time{}); got != time.Duration(hours)*time.Hour {
+		if got := (&Contest{Pauses: pauses}).retryAt().Sub(time.Time{}); got != time.Duration(hours)*time.Hour {
 			t.Errorf("after %d pauses it waits %s, want %d h", pauses, got, hours)
 		}
 	}

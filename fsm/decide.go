@@ -25,10 +25,10 @@ type Decisions struct {
 // Decide returns the decisions in state s at time now. It changes nothing. Once its events are folded, another call for
 // the same time returns no events.
 func Decide(s *State, p Policy, now time.Time) Decisions {
-	r := &round{World: Look(s, p, now), newRefusals: map[refusalKey]roundRefusal{}}
+	r := &round{World: NewWorld(s, p, now), newRefusals: map[refusalKey]roundRefusal{}}
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
-	want := r.want // allocates the function value only once
+	want := r.handleWant // allocates the function value only once
 	for _, t := range s.Things {
 		r.decideThing(t, want)
 	}
@@ -44,13 +44,13 @@ type round struct {
 	*World
 	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
 	kinds []askedKind
-	// plan is the plan for the current thing. waits are the actions that the thing wants and of whose kind only one
-	// runs at a time. Most plans stay empty and are not added to plans.
+	// plan is the plan for the current thing. waits are the actions that the thing wants, of kinds that run one action
+	// at a time. Most plans stay empty and are not added to plans.
 	plan  thingPlan
 	waits []waiting
 	// plans are the plans that have events, or things that wait.
 	plans []*thingPlan
-	// candidates has, for each kind of which only one action runs at a time, the things that want such an action.
+	// candidates has the things that want an action, by kind of action, for kinds that run one action at a time.
 	candidates  map[journal.ActionKind][]candidate
 	newRefusals map[refusalKey]roundRefusal
 	next        time.Time
@@ -77,13 +77,13 @@ type thingPlan struct {
 	events []journal.Draft
 }
 
-// waiting is a want of the current thing for an action of whose kind only one runs at a time.
+// waiting is an action that the current thing wants, of a kind that runs one action at a time.
 type waiting struct {
 	kind *ActionKind
 	want Want
 }
 
-// candidate is a thing that wants an action of whose kind only one runs at a time.
+// candidate is a thing that wants an action of a kind that runs one action at a time.
 type candidate struct {
 	plan *thingPlan
 	want Want
@@ -192,7 +192,7 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	if step == nil {
 		return journal.Draft{}, from, false
 	}
-	report := step.Tells(t, from, w.Now)
+	report := step.Report(t, from, w.Now)
 	to = journal.State(step.To)
 	typ, payload := t.machine.Transitioned(journal.ThingTransitioned{
 		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: report.Since, Reason: report.Reason,
@@ -200,9 +200,9 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	return journal.Draft{Type: typ, Subject: t.Subject, Cause: report.Cause, Actor: ActorOperator, Payload: payload}, to, true
 }
 
-// want drafts the request for an action that the current thing wants, if the action is due and no rule refuses it. If
-// only one action of the kind runs at a time, want adds it to waits instead.
-func (r *round) want(want Want) {
+// handleWant drafts the request for an action that the current thing wants, if the action is due and no rule refuses
+// it. If only one action of the kind runs at a time, handleWant adds it to waits instead.
+func (r *round) handleWant(want Want) {
 	if r.Now.Before(want.Due) {
 		r.decideBy(want.Due)
 		return
@@ -212,19 +212,19 @@ func (r *round) want(want Want) {
 	switch {
 	case kind == nil:
 		r.refuse(&askedRule{Rule: &unknownKind}, r.plan.thing, &ActionKind{Name: want.Kind})
-	case r.refused(r.plan.thing, kind) != nil:
+	case r.findRefusal(r.plan.thing, kind) != nil:
 	case kind.obeys(RuleOneAtATime):
 		r.waits = append(r.waits, waiting{kind, want})
 	default:
-		r.request(&r.plan, kind, want)
+		r.draftRequest(&r.plan, kind, want)
 	}
 }
 
-// request drafts the request for an action, and then the transitions of the thing to its new goal.
-func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
+// draftRequest drafts the request for an action, and then the transitions of the thing to its new goal.
+func (r *round) draftRequest(plan *thingPlan, kind *ActionKind, want Want) {
 	t := plan.thing
 	request, cause := t.machine.Request(t, kind, r.World)
-	request.Kind, request.DryRun, request.Change = kind.Name, r.Policy.DryRun, t.request(want.Change, r.Now)
+	request.Kind, request.DryRun, request.Change = kind.Name, r.Policy.DryRun, t.withPauses(want.Change, r.Now)
 	rec := &journal.ActionRecord{
 		ID: r.ActionID(kind, t.Subject), Kind: kind.Name, Subject: t.Subject, Status: Requested,
 		RequestedBy: ActorOperator, RequestedAt: r.Now, Request: request,
@@ -246,11 +246,11 @@ func (r *round) takeTurns() {
 		chosen := slices.MinFunc(candidates, func(a, b candidate) int {
 			return cmp.Or(a.want.Rank.Compare(b.want.Rank), compareThings(a.plan.thing, b.plan.thing))
 		})
-		r.request(chosen.plan, kind, chosen.want)
+		r.draftRequest(chosen.plan, kind, chosen.want)
 		for _, other := range candidates {
 			if other.plan != chosen.plan {
 				r.change = other.want.Change
-				r.refused(other.plan.thing, kind)
+				r.findRefusal(other.plan.thing, kind)
 			}
 		}
 	}
@@ -266,8 +266,8 @@ func (r *round) thingEvents() []journal.Draft {
 	return events
 }
 
-// refused returns the first rule that refuses the action, and notes the refusal. It returns nil if no rule refuses.
-func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
+// findRefusal returns the first rule that refuses the action, and notes the refusal. It returns nil if no rule refuses.
+func (r *round) findRefusal(t *Thing, kind *ActionKind) *Rule {
 	rules := r.rulesOf(kind)
 	for i := range rules {
 		if rule := &rules[i]; rule.refusesThing(r.World, t, kind) {

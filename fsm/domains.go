@@ -58,10 +58,10 @@ const (
 	priorityAfter = 10 * time.Minute
 )
 
-// Taken says which other action prevents that a claim is granted.
+// Taken says which other action has the lock that a claim needs, or comes before the claim.
 type Taken struct {
-	// By is the id of the other action. Step is the step of it that holds the lock, or "" if By also waits for the
-	// lock.
+	// By is the id of the other action. Step is that action's step with the lock, or "" if that action also waits for
+	// the lock.
 	By, Step string
 	Domain   string
 	// Stuck says why Step does not continue automatically, or is "".
@@ -101,8 +101,8 @@ func domainText(domain string) string {
 	return "the " + strings.ReplaceAll(domain, "-", " ")
 }
 
-// Take grants the claim (ok is true), or puts it into the queue and returns why. After a grant, the caller must start
-// the steps and call [Domains.Began], or call [Domains.Leave].
+// Take grants the claim (ok is true), or puts the claim into the queue and returns the action that prevents the grant.
+// After a grant, the caller must start the steps and call [Domains.Began], or call [Domains.Leave].
 func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bool) {
 	if len(claim.Domains) == 0 || len(claim.Steps) == 0 {
 		return Taken{}, true
@@ -112,12 +112,12 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 		return Taken{}, false // an unknown action gets nothing
 	}
 	d.dropStale(s, now)
-	taken, free := d.free(s, now, claim)
+	taken, free := d.isFree(s, now, claim)
 	if free && !holdsAll(ownLocks(rec, now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
 	}
 	if !free {
-		d.wait(now, claim)
+		d.enqueue(now, claim)
 		return taken, false
 	}
 	delete(d.waiting, claim.key())
@@ -158,37 +158,37 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 			called = append(called, w.Action)
 		}
 		for _, domain := range w.Domains {
-			before[domain] = before[domain].with(w.Action)
+			before[domain] = before[domain].withAction(w.Action)
 		}
 	}
 	slices.Sort(called)
 	return slices.Compact(called)
 }
 
-// actionSet is a set of actions that come before a claim. It has only one of the actions, and whether there are others.
+// actionSet is a set of actions that come before a claim. It stores only one action, and whether there are others.
 type actionSet struct {
 	one    string
 	others bool
 }
 
-func (a actionSet) with(action string) actionSet {
+func (a actionSet) withAction(action string) actionSet {
 	return actionSet{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
 }
 
 // hasOther reports whether the set has an action other than this one.
 func (a actionSet) hasOther(action string) bool { return a.others || (a.one != "" && a.one != action) }
 
-// holders returns for each lock the actions that hold it. For one claim, [Domains.free] is cheaper.
+// holders returns for each lock the actions that hold it. For one claim, [Domains.isFree] is cheaper.
 func (d *Domains) holders(s *State, now time.Time) map[string]actionSet {
 	taken := map[string]actionSet{}
 	for _, rec := range s.Actions {
 		for domain := range Occupied(rec, now) {
-			taken[domain] = taken[domain].with(rec.ID)
+			taken[domain] = taken[domain].withAction(rec.ID)
 		}
 	}
 	for _, grant := range d.granted {
 		for _, domain := range grant.Domains {
-			taken[domain] = taken[domain].with(grant.Action)
+			taken[domain] = taken[domain].withAction(grant.Action)
 		}
 	}
 	return taken
@@ -234,8 +234,8 @@ func (d *Domains) followClock(s *State) {
 	}
 }
 
-// free reports whether no other action holds a lock of the claim. If one does, free returns it.
-func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
+// isFree reports whether no other action holds a lock of the claim. Otherwise it returns such an action.
+func (d *Domains) isFree(s *State, now time.Time, claim Claim) (Taken, bool) {
 	var taken []Taken
 	for _, rec := range s.Actions {
 		if rec.ID == claim.Action {
@@ -256,8 +256,8 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return firstTaken(taken)
 }
 
-// isNext reports whether no waiting claim for the same lock has priority over this claim. If one does, isNext returns
-// it.
+// isNext reports whether no waiting claim for the same lock has priority over this claim. Otherwise it returns the
+// action of such a claim.
 func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	since := now
 	if own := d.waiting[claim.key()]; own != nil {
@@ -291,7 +291,7 @@ func (s *State) comparePriority(now time.Time, one string, since time.Time, othe
 	return cmp.Or(firstIf(urgent(a, since), urgent(b, otherSince)), RequestOrder(a, b))
 }
 
-func (d *Domains) wait(now time.Time, claim Claim) {
+func (d *Domains) enqueue(now time.Time, claim Claim) {
 	if d.waiting == nil {
 		d.waiting = map[claimKey]*waitingClaim{}
 	}

@@ -255,7 +255,7 @@ func TestAPersonComesFirstAndWhoHasWaitedLongAsWell(t *testing.T) {
 		c.wantOut(old, "queued behind person, which also waits to change the storage")
 		c.now = c.now.Add(time.Minute)
 		// That person was let in, and there is the next one.
-		c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
+		c.domains.enqueue(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
 	}
 	c.wantIn(old)
 }
@@ -403,13 +403,13 @@ func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
 			}
 			for step := range rapid.IntRange(0, 2).Draw(t, "waits") {
 				c.now = c.now.Add(time.Duration(rapid.IntRange(0, 70).Draw(t, "later")) * time.Second)
-				c.domains.wait(c.now, Claim{x.rec.ID, []string{fmt.Sprint("further-", step)}, domains()})
+				c.domains.enqueue(c.now, Claim{x.rec.ID, []string{fmt.Sprint("further-", step)}, domains()})
 			}
 		}
 		var want []string
 		c.domains.dropStale(c.s, c.now)
 		for _, w := range c.domains.waiting {
-			_, free := c.domains.free(c.s, c.now, w.Claim)
+			_, free := c.domains.isFree(c.s, c.now, w.Claim)
 			if _, next := c.domains.isNext(c.s, c.now, w.Claim); free && next {
 				want = append(want, w.Action)
 			}
@@ -426,7 +426,7 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 	for i := range 200 {
 		other := fmt.Sprintf("domain-%d", i)
 		c.wantIn(c.add(fmt.Sprintf("busy-%d", i), false, 0, takes(time.Minute, other)))
-		c.domains.wait(c.now, Claim{c.add(fmt.Sprintf("waits-%d", i), false, 0, takes(time.Minute, other)).rec.ID, []string{"step-0"}, []string{other}})
+		c.domains.enqueue(c.now, Claim{c.add(fmt.Sprintf("waits-%d", i), false, 0, takes(time.Minute, other)).rec.ID, []string{"step-0"}, []string{other}})
 	}
 	if allocated := testing.AllocsPerRun(1, func() { c.domains.Called(c.s, c.now) }); allocated > 5_000 {
 		t.Errorf("it takes %.0f allocations to see that nobody is called, and 400 actions are open", allocated)
@@ -450,13 +450,13 @@ func TestWhoWaitsHasNotWaitedLongerBecauseTheClockWasSet(t *testing.T) {
 		c.wantIn(busy)
 		c.wantOut(old, "busy changes the storage (step step-0); this continues when that step has ended")
 		c.now = c.now.Add(time.Minute + by)
-		c.s.jump(journal.Event{Time: c.now}, by)
+		c.s.applyJump(journal.Event{Time: c.now}, by)
 		c.wantOut(person, "busy changes the storage (step step-0); this continues when that step has ended")
 		c.end(busy)
 		for range priorityAfter/time.Minute - 1 {
 			c.wantOut(old, "queued behind person, which also waits to change the storage")
 			c.now = c.now.Add(time.Minute)
-			c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
+			c.domains.enqueue(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
 		}
 		c.wantIn(old)
 	}

@@ -29,9 +29,9 @@ func lit(t *Thing) bool { return t.Data.(*lampData).Lit }
 func (lamp) Name() string { return "lamp" }
 
 func (lamp) Table() Table {
-	says := func(reason string) func(*Thing, journal.State, time.Time) Telling {
-		return func(t *Thing, _ journal.State, _ time.Time) Telling {
-			return Telling{Reason: reason, Cause: t.FactsSeq}
+	says := func(reason string) func(*Thing, journal.State, time.Time) Report {
+		return func(t *Thing, _ journal.State, _ time.Time) Report {
+			return Report{Reason: reason, Cause: t.FactsSeq}
 		}
 	}
 	return Table{

@@ -11,21 +11,21 @@ import (
 // the lock. Running steps hold locks, and steps that keep their locks until they are verified. A dry run holds no
 // locks.
 func Occupied(rec *journal.ActionRecord, now time.Time) map[string]string {
-	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return holdsLocks(step, planned, now) })
+	return selectLocks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return holdsLocks(step, planned, now) })
 }
 
 // ownLocks returns the locks that these steps can use without waiting for their turn: the locks that they hold
 // themselves, and the locks that any step of the action keeps until it is verified. While the action is being
 // cancelled, it returns all locks of the action, because only this action can finish the steps that it left open.
 func ownLocks(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
-	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool {
+	return selectLocks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool {
 		own := slices.Contains(steps, planned.ID) || rec.Cancelling != nil
 		return (own && holdsLocks(step, planned, now)) || (!step.Done() && step.Keeps(planned, now))
 	})
 }
 
-// locks returns the domains of the planned steps for which selected returns true, each with the id of the step.
-func locks(rec *journal.ActionRecord, selected func(journal.StepRecord, journal.PlannedStep) bool) map[string]string {
+// selectLocks returns the domains of the planned steps for which selected returns true, each with the id of the step.
+func selectLocks(rec *journal.ActionRecord, selected func(journal.StepRecord, journal.PlannedStep) bool) map[string]string {
 	if rec.Request.DryRun {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 func (s *State) MachineStates() iter.Seq2[string, journal.State] {
 	return func(yield func(string, journal.State) bool) {
 		for name, machine := range s.cache.machines {
-			for _, state := range machine.table.all() {
+			for _, state := range machine.table.allStates() {
 				if !yield(name, journal.State(state)) {
 					return
 				}

@@ -52,7 +52,7 @@ func (s *State) Needs() Needs {
 			needs.Ended(last.Action, last.FactsSeq)
 		}
 		for _, contest := range t.Contests {
-			if s.Time.Before(contest.until().Add(contestWindow)) {
+			if s.Time.Before(contest.retryAt().Add(contestWindow)) {
 				needs.Ended(contest.Action, contest.FactsSeq)
 			}
 		}

@@ -99,9 +99,9 @@ func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error 
 // Gone implements [Machine].
 func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(anyObject).lose(reason) }
 
-// TellsLost is a function for [Transition.Tells] that returns the observer's reason why the object no longer exists.
-func (Objects) TellsLost(t *Thing, _ journal.State, _ time.Time) Telling {
-	return Telling{Reason: t.Data.(anyObject).lost(), Cause: t.Newest()}
+// ReportLost is a function for [Transition.Report] that returns the observer's reason why the object no longer exists.
+func (Objects) ReportLost(t *Thing, _ journal.State, _ time.Time) Report {
+	return Report{Reason: t.Data.(anyObject).lost(), Cause: t.Newest()}
 }
 
 // Meant implements [Pausable]. A person may leave out the namespace.

@@ -54,9 +54,9 @@ func (s *State) toPause(word string) (journal.Subject, error) {
 	if word == "" {
 		return journal.ClusterSubject, nil
 	}
-	switch meant := s.meant(word); len(meant) {
+	switch meant := s.thingsMeant(word); len(meant) {
 	case 0:
-		return journal.Subject{}, s.unknown(word)
+		return journal.Subject{}, s.unknownError(word)
 	case 1:
 		return meant[0].Subject, nil
 	default:
@@ -64,7 +64,7 @@ func (s *State) toPause(word string) (journal.Subject, error) {
 		for _, t := range meant {
 			keys = append(keys, PauseKey(t.Subject))
 		}
-		return journal.Subject{}, ambiguous("pause", word, keys)
+		return journal.Subject{}, ambiguousError("pause", word, keys)
 	}
 }
 
@@ -78,11 +78,11 @@ func (s *State) toResume(word string) (string, error) {
 	}
 	switch len(keys) {
 	case 0:
-		return "", s.notPaused(word)
+		return "", s.notPausedError(word)
 	case 1:
 		return keys[0], nil
 	}
-	return "", ambiguous("resume", word, keys)
+	return "", ambiguousError("resume", word, keys)
 }
 
 // matchesPause reports whether a person's word names the pause with this key.
@@ -99,7 +99,7 @@ func (s *State) matchesPause(word, key string) bool {
 	return hasKind && machine != nil && key == PauseKey(machine.Nobody(nameWord))
 }
 
-func ambiguous(command, word string, keys []string) error {
+func ambiguousError(command, word string, keys []string) error {
 	var choices []string
 	for _, key := range keys {
 		choices = append(choices, fmt.Sprintf("\"ekco %s %s\"", command, key))
@@ -107,13 +107,13 @@ func ambiguous(command, word string, keys []string) error {
 	return fmt.Errorf("%s %s: %w; say which: %s", command, word, ErrAmbiguous, strings.Join(choices, " or "))
 }
 
-// notPaused returns the error for a word that names no pause.
-func (s *State) notPaused(word string) error {
+// notPausedError returns the error for a word that names no pause.
+func (s *State) notPausedError(word string) error {
 	what := "EKCO"
 	if word != "" {
-		meant := s.meant(word)
+		meant := s.thingsMeant(word)
 		if len(meant) == 0 {
-			return s.unknown(word)
+			return s.unknownError(word)
 		}
 		if what = word; len(meant) == 1 {
 			what = meant[0].Machine() + " " + meant[0].Name
@@ -168,8 +168,8 @@ func pauseSubject(s *State, key string) journal.Subject {
 	return journal.Subject{Kind: kind, Name: name} // this EKCO does not have the machine
 }
 
-// meant returns the things that a person's word names.
-func (s *State) meant(word string) (things []*Thing) {
+// thingsMeant returns the things that a person's word names.
+func (s *State) thingsMeant(word string) (things []*Thing) {
 	machines, name := s.readWord(word)
 	for _, machine := range machines {
 		if t := machine.Meant(s, name); t != nil {
@@ -179,8 +179,8 @@ func (s *State) meant(word string) (things []*Thing) {
 	return things
 }
 
-// unknown returns the error for a word that names nothing that can be paused.
-func (s *State) unknown(word string) error {
+// unknownError returns the error for a word that names nothing that can be paused.
+func (s *State) unknownError(word string) error {
 	if machines, name := s.readWord(word); len(machines) > 0 {
 		return machines[0].Unknown(s, name)
 	}

@@ -64,7 +64,7 @@ func TestWhatIsNotPausedIsNamed(t *testing.T) {
 func TestTermsAreAllThatTheKindSays(t *testing.T) {
 	all := lamps()
 	all.Kinds[0].Domains = []string{"lamps"}
-	standing, err := Standing(all)
+	standing, err := TermsByKind(all)
 	if err != nil || !slices.Equal(standing[lampKind].Domains, []string{"lamps"}) {
 		t.Errorf("%v: the terms are %+v", err, standing[lampKind])
 	}

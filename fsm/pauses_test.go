@@ -66,7 +66,7 @@ func (h *house) resumes(word string) error {
 // wantPaused wants the lamp and the torch "hall" to be paused, or not.
 func (h *house) wantPaused(lamp, torch bool) {
 	h.t.Helper()
-	w := Look(h.s, h.p, h.now)
+	w := NewWorld(h.s, h.p, h.now)
 	for subject, want := range map[journal.Subject]bool{subject("hall"): lamp, torchSubject("hall"): torch} {
 		refuses := false
 		for _, rule := range firstRules() {

@@ -69,7 +69,7 @@ func (r *round) refusalEvents() []journal.Draft {
 		r.change = now.change
 		events = append(events, journal.Draft{
 			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.thing.FactsSeq, Actor: ActorOperator,
-			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.Name, Reason: now.rule.why(r.World, now.thing, now.kind)},
+			Payload: journal.PolicyRefused{Kind: key.kind, Rule: now.rule.Name, Reason: now.rule.reason(r.World, now.thing, now.kind)},
 		})
 	}
 	slices.SortFunc(events, compareRefusals)

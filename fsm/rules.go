@@ -113,14 +113,14 @@ func lastRules() []Rule {
 			Refuses: func(w *World, t *Thing, k *ActionKind) bool {
 				return t.BacksOff(k.Name) && t.Failed[k.Name].tooEarly(w.Now)
 			},
-			Reason: func(_ *World, t *Thing, k *ActionKind) string { return t.Failed[k.Name].why(t.Machine()) },
-			Until:  func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Failed[k.Name].until() },
+			Reason: func(_ *World, t *Thing, k *ActionKind) string { return t.Failed[k.Name].reason(t.Machine()) },
+			Until:  func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Failed[k.Name].retryAt() },
 		},
 		{
 			Name: RuleContested, NeedsPerson: true,
 			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { return w.contest(t, w.change) != nil },
-			Reason:  func(w *World, t *Thing, _ *ActionKind) string { return w.contest(t, w.change).why(t, w.change) },
-			Until:   func(w *World, t *Thing, _ *ActionKind) time.Time { return w.contest(t, w.change).until() },
+			Reason:  func(w *World, t *Thing, _ *ActionKind) string { return w.contest(t, w.change).reason(t, w.change) },
+			Until:   func(w *World, t *Thing, _ *ActionKind) time.Time { return w.contest(t, w.change).retryAt() },
 		},
 		{
 			Name: RuleOneAtATime, Cluster: true,
@@ -150,8 +150,8 @@ var unknownKind = Rule{
 	},
 }
 
-// why returns why the rule refuses an automatic action, and when EKCO continues.
-func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
+// reason returns why the rule refuses an automatic action, and when EKCO continues.
+func (r Rule) reason(w *World, t *Thing, k *ActionKind) string {
 	if r.Lifted == nil {
 		return r.Reason(w, t, k)
 	}
@@ -168,7 +168,7 @@ func Always(text string) func(*World, *Thing, *ActionKind) string {
 func (w *World) cooldownEnds(k *ActionKind) time.Time {
 	last := w.EndedAt[k.Name]
 	for _, rec := range w.Actions {
-		if rec.Kind != k.Name || !deferred(rec) {
+		if rec.Kind != k.Name || !isDeferred(rec) {
 			continue
 		}
 		for _, step := range rec.Steps {

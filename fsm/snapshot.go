@@ -29,7 +29,7 @@ func NewState(capabilities ...Capability) *State {
 }
 
 // foldName returns the name of the state's format with the names of the machines. The names are included because a
-// snapshot lacks the things of a machine that the EKCO which wrote it did not have.
+// snapshot has no things of a machine that its writer did not have.
 func (s *State) foldName() string {
 	return strings.Join(append([]string{FoldName}, sortedKeys(s.cache.machines)...), " ")
 }

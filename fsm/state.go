@@ -84,14 +84,14 @@ type OperatorState struct {
 	StartedAt time.Time `json:"started_at,omitzero"`
 	StoppedAt time.Time `json:"stopped_at,omitzero"`
 	DryRun    bool      `json:"dry_run,omitempty"`
-	// Command is set if it was not an operator, but a command that ran without an operator.
+	// Command is set if the process that started last was not an operator, but a command.
 	Command string `json:"command,omitempty"`
 	// DryCommand is set while a command makes a dry run without an operator. The other fields then keep what they say
 	// about the last process that worked.
 	DryCommand bool `json:"dry_command,omitempty"`
 }
 
-// ClockState describes the clock by which the recorded times are.
+// ClockState describes the clock that EKCO read for the recorded times.
 type ClockState struct {
 	// BootID identifies the boot of the machine in which the last operator started. Zero is the time of that boot by
 	// EKCO's clock.
@@ -145,8 +145,8 @@ const (
 	Held journal.ActionStatus = "Held"
 	// Stalled: a step's retry budget is spent; other steps may run.
 	Stalled journal.ActionStatus = "Stalled"
-	// Cancelling: it undoes its changes if necessary, and ends as soon as no step is open.
+	// Cancelling: the action undoes its changes if necessary, and ends as soon as no step is open.
 	Cancelling journal.ActionStatus = "Cancelling"
-	// Ended: it is over, and no more events have its id.
+	// Ended: the action is over, and no more events have its id.
 	Ended journal.ActionStatus = "Ended"
 )

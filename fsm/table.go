@@ -58,13 +58,13 @@ type Transition struct {
 	To    string
 	// When says, for people, when the transition happens.
 	When string
-	// Tells returns the content of the transition's event. It is nil in the table of actions, whose transitions are not
-	// events.
-	Tells func(t *Thing, from journal.State, now time.Time) Telling
+	// Report returns the content of the transition's event. It is nil in the table of actions, whose transitions are
+	// not events.
+	Report func(t *Thing, from journal.State, now time.Time) Report
 }
 
-// Telling is the content of a transition's event, in addition to the states.
-type Telling struct {
+// Report is the content of a transition's event, in addition to the states.
+type Report struct {
 	Reason string
 	// Since is when the new state began; zero means the time of the event.
 	Since time.Time
@@ -161,8 +161,7 @@ func (t Table) states() []string {
 	return slices.Compact(all)
 }
 
-// all returns every state.
-func (t Table) all() []string {
+func (t Table) allStates() []string {
 	states := append(t.states(), t.Initial)
 	for _, transition := range t.Transitions {
 		states = append(states, transition.To)
@@ -189,9 +188,10 @@ func (s *State) changeStatus(rec *journal.ActionRecord, event string) {
 	}
 }
 
-// Tells returns a function for [Transition.Tells] that returns this reason.
-func Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
-	return func(t *Thing, _ journal.State, _ time.Time) Telling {
-		return Telling{Reason: reason, Cause: t.Newest()}
+// ReportReason returns a function for [Transition.Report]. The Report has this reason, and the newest event as its
+// cause.
+func ReportReason(reason string) func(*Thing, journal.State, time.Time) Report {
+	return func(t *Thing, _ journal.State, _ time.Time) Report {
+		return Report{Reason: reason, Cause: t.Newest()}
 	}
 }

@@ -94,8 +94,8 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 		return "", ""
 	}
 	for _, transition := range t.machine.table.Transitions {
-		if transition.To == string(t.State) && transition.Tells != nil {
-			reason = transition.Tells(t, t.State, now).Reason
+		if transition.To == string(t.State) && transition.Report != nil {
+			reason = transition.Report(t, t.State, now).Reason
 		}
 	}
 	if reason == "" { // its facts are newer than its state
@@ -129,7 +129,7 @@ func (s *State) Add(machine string, subject journal.Subject, state journal.State
 	t := s.New(machine, subject, state, since)
 	key := Key(subject)
 	t.takeOverContests(s)
-	t.inherit(s.Inherited[key])
+	t.inheritContests(s.Inherited[key])
 	delete(s.Inherited, key)
 	s.Things[key] = t
 	s.cache.index(key, t)

@@ -69,7 +69,7 @@ func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []
 }
 
 func newForecast(s *State, p Policy, now time.Time) *forecast {
-	f := &forecast{round: &round{World: Look(s, p, now)}, clusterEntries: map[clusterKey]int{}}
+	f := &forecast{round: &round{World: NewWorld(s, p, now)}, clusterEntries: map[clusterKey]int{}}
 	f.newRefusals = map[refusalKey]roundRefusal{}
 	return f
 }
@@ -124,7 +124,7 @@ func (f *forecast) addIfWaiting(t *Thing, kind *ActionKind, u Upcoming) {
 		f.addToClusterEntry(rule, t, kind)
 		return
 	default:
-		u.Rule, u.Why, u.At = rule.Name, rule.why(f.World, t, kind), f.until(rule, t, kind)
+		u.Rule, u.Why, u.At = rule.Name, rule.reason(f.World, t, kind), f.until(rule, t, kind)
 	}
 	f.upcoming = append(f.upcoming, u)
 }
@@ -139,7 +139,7 @@ func (f *forecast) addToClusterEntry(rule *Rule, t *Thing, kind *ActionKind) {
 	}
 	f.clusterEntries[key] = len(f.upcoming)
 	f.upcoming = append(f.upcoming, Upcoming{
-		Kind: kind.Name, Subject: journal.ClusterSubject, Things: 1, At: f.until(rule, t, kind), Rule: rule.Name, Why: rule.why(f.World, t, kind),
+		Kind: kind.Name, Subject: journal.ClusterSubject, Things: 1, At: f.until(rule, t, kind), Rule: rule.Name, Why: rule.reason(f.World, t, kind),
 	})
 }
 

@@ -25,14 +25,14 @@ type World struct {
 	first map[journal.ActionKind]*journal.ActionRecord
 }
 
-// lookWithoutActions is [Look] without the open actions, so it does not become slower with their number.
-func lookWithoutActions(s *State, p Policy, now time.Time) *World {
+// newWorldWithoutActions is [NewWorld] without the open actions, so it does not become slower with their number.
+func newWorldWithoutActions(s *State, p Policy, now time.Time) *World {
 	return &World{State: s, Policy: p, Now: now}
 }
 
-// Look returns the world for a state, a policy and a time.
-func Look(s *State, p Policy, now time.Time) *World {
-	w := lookWithoutActions(s, p, now)
+// NewWorld returns the world for a state, a policy and a time.
+func NewWorld(s *State, p Policy, now time.Time) *World {
+	w := newWorldWithoutActions(s, p, now)
 	w.open = map[*Thing][]*journal.ActionRecord{}
 	w.first = map[journal.ActionKind]*journal.ActionRecord{}
 	for _, rec := range s.Actions {
@@ -46,7 +46,7 @@ func Look(s *State, p Policy, now time.Time) *World {
 
 // noteFirst adds the action to first, if other actions of its kind must wait for it.
 func (w *World) noteFirst(rec *journal.ActionRecord) {
-	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.letsOthersBegin(rec) {
+	if !w.obeys(rec, RuleOneAtATime) || isDeferred(rec) || w.letsOthersBegin(rec) {
 		return
 	}
 	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {

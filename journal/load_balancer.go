@@ -49,11 +49,11 @@ type LoadBalancerFacts struct {
 	Ready bool `json:"ready,omitempty"`
 	// Started is when HAProxy was started on the node; zero if it does not run.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is set if EKCO tried to connect to an API server at the node's addresses, as it does for present and former
-	// primaries. Answers has the first address at which an API server answered with the node's name in its certificate.
-	// If there is no such address, Answers has all addresses, present and former ones, at which an API server answered
-	// whose certificate has no node's name.
-	Asked   bool     `json:"asked,omitempty"`
+	// Asked is set if EKCO tried to connect to an API server at the node's addresses. EKCO does this for present and
+	// former primaries.
+	Asked bool `json:"asked,omitempty"`
+	// Answers has the first address whose API server has the node's name in its certificate. If there is none, Answers
+	// has all addresses, old ones too, whose API server has no node's name in its certificate.
 	Answers []string `json:"answers,omitempty"`
 }
 

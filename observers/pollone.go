@@ -33,8 +33,8 @@ type PolledOne[V any] struct {
 	Apart time.Duration
 	// Allowance limits how often the object is recorded.
 	Allowance Allowance
-	// Beyond is true if Get does not call the Kubernetes API, so that a missing answer is no sign of an outage.
-	Beyond bool
+	// NotFromAPI is true if Get does not call the Kubernetes API, so that a missing answer is no sign of an outage.
+	NotFromAPI bool
 }
 
 // PollOne returns a source for one object that cannot be watched. If the object is not found, it counts as gone. If it
@@ -42,7 +42,7 @@ type PolledOne[V any] struct {
 func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{
-		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, Timeout: what.Timeout, Apart: what.Apart, OfAPI: !what.Beyond,
+		Noun: what.noun(), Name: what.Subject.Kind + " " + what.Subject.Name, Interval: what.Interval, Timeout: what.Timeout, Apart: what.Apart, OfAPI: !what.NotFromAPI,
 		Ask: func(ctx context.Context) (map[string]V, error) {
 			v, err := what.Get(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {

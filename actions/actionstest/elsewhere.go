@@ -125,14 +125,16 @@ func dropOutputs(action journal.ActionRecord, id string) {
 }
 
 // move is how an action continues after its process died at a crash point. begin puts the journal of the next process
-// into the world, and reports whether that has the action. It gets the copies that liveMirrored returns.
+// into the world, and reports whether that journal has the action. Its argument has the copies that liveMirrored
+// returns.
 type move struct {
 	at    int
 	what  string
 	begin func(s Stage, w *World, copies []*memory.Store) bool
 }
 
-// elsewhere kills the process at a crash point, and the next one continues with what is left, for each of the moves.
+// elsewhere kills the process at a crash point, and the next process continues with what is left, for each of the
+// moves.
 func (s Scene) elsewhere(t *testing.T, want string, moves []move) (problems []string) {
 	for _, m := range moves {
 		s.play(t, func(w *World, stage Stage) {
@@ -195,14 +197,14 @@ func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	return events, err
 }
 
-// update gives the mirror what it must hold.
+// update gives the mirror its new content.
 func (w *World) update(m *mirror.Mirror) {
 	state := w.Folded()
 	m.Update(state.OpenActions(), kubesim.ClusterUID, journal.Carried{Seq: state.Seq, Pauses: map[string]journal.Pause{}})
 }
 
-// liveMirrored runs one incarnation with a mirror, which dies at a crash point. It returns the journal as it was before
-// the first append, and after each.
+// liveMirrored runs one incarnation with a mirror, which dies at a crash point. It returns copies of the journal from
+// before the first append, and from after each append.
 func (s Stage) liveMirrored(w *World, journalID string, at int) (copies []*memory.Store) {
 	w.T.Helper()
 	copies = append(copies, w.Store.Copy())
@@ -245,7 +247,7 @@ func fromMirror(loses func(*mirror.Content)) func(Stage, *World, []*memory.Store
 	}
 }
 
-// fromCopy begins with an older copy of the journal: as it was when that many thirds of the appends had been made.
+// fromCopy begins with an older copy of the journal, from after so many thirds of the appends.
 func fromCopy(thirds int) func(Stage, *World, []*memory.Store) bool {
 	return func(s Stage, w *World, copies []*memory.Store) bool {
 		w.Store = copies[len(copies)*thirds/3]
@@ -261,8 +263,8 @@ func fromCopy(thirds int) func(Stage, *World, []*memory.Store) bool {
 	}
 }
 
-// fromReturned is fromCopy after another EKCO has continued the action for a while. If that finished it, its journal
-// stays.
+// fromReturned is fromCopy after another EKCO has continued the action for a while. If that EKCO finished the
+// action, its journal stays.
 func fromReturned(thirds int) func(Stage, *World, []*memory.Store) bool {
 	return func(s Stage, w *World, copies []*memory.Store) bool {
 		if !fromMirror(func(*mirror.Content) {})(s, w, nil) {

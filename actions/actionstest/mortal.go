@@ -40,8 +40,8 @@ func (f *Fuse) mortal(step actions.StepDef) actions.StepDef {
 			}
 		}
 	}
-	if skips := step.Skips; skips != nil {
-		step.Skips = func(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+	if skips := step.FindSkipped; skips != nil {
+		step.FindSkipped = func(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 			if err := f.Alive(); err != nil {
 				return nil, err
 			}

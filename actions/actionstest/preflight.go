@@ -36,33 +36,35 @@ func With(cfg actions.Config, preflights map[string]actions.Preflight) actions.C
 	return cfg
 }
 
-// Dial is a preflight that counts its calls, and whose verdict a test can change. Each of its holds has a different
-// reason.
-type Dial struct {
+// SettablePreflight is a preflight that counts its calls, and whose verdict a test can change. Each of its holds has a
+// different reason.
+type SettablePreflight struct {
 	mu      sync.Mutex
 	verdict actions.Verdict
 	calls   int
 }
 
-// Answering returns a dial with the given verdict.
-func Answering(verdict actions.Verdict) *Dial { return &Dial{verdict: verdict} }
+// NewPreflight returns a preflight with the given verdict.
+func NewPreflight(verdict actions.Verdict) *SettablePreflight {
+	return &SettablePreflight{verdict: verdict}
+}
 
-// Turn sets the verdict.
-func (d *Dial) Turn(verdict actions.Verdict) {
+// SetVerdict sets the verdict.
+func (d *SettablePreflight) SetVerdict(verdict actions.Verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.verdict = verdict
 }
 
-// Called returns the number of calls.
-func (d *Dial) Called() int {
+// Calls returns the number of calls.
+func (d *SettablePreflight) Calls() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls
 }
 
 // Check returns the verdict that was set last.
-func (d *Dial) Check(context.Context, journal.ActionRecord) actions.Verdict {
+func (d *SettablePreflight) Check(context.Context, journal.ActionRecord) actions.Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++

@@ -43,8 +43,8 @@ func (s Scenes) Run(t *testing.T) {
 	t.Run("killed twice, it ends as if it had not been", s.KilledTwice)
 	t.Run("done again, it changes nothing more", s.DoneAgain)
 	t.Run("killed at any point, it is finished elsewhere from the mirror", s.FinishedElsewhere)
-	t.Run("without what its steps left, it ends the same or is held", s.HeldWithoutOutputs)
-	t.Run("without what one step left, it ends the same or is held", s.HeldWithoutOneOutput)
+	t.Run("if the outputs of all steps are missing, it ends the same or is held", s.HeldWithoutOutputs)
+	t.Run("if the output of one step is missing, it ends the same or is held", s.HeldWithoutOneOutput)
 	t.Run("with an older copy of the journal, it ends the same", s.ResumedFromOlderJournal)
 }
 
@@ -75,12 +75,13 @@ func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewh
 // a step.
 func (s Scenes) HeldWithoutOutputs(t *testing.T) { s.each(t, Scene.heldWithoutOutputs) }
 
-// HeldWithoutOneOutput is HeldWithoutOutputs with a mirror that lacks the outputs of one step at a time: otherwise a step
-// that holds the action hides that another one should, too. It tries a sample of steps and points.
+// HeldWithoutOneOutput is HeldWithoutOutputs with a mirror that lacks the outputs of one step at a time: otherwise a
+// step that holds the action would hide that another step should hold it, too. It tries a sample of steps and points.
 func (s Scenes) HeldWithoutOneOutput(t *testing.T) { s.each(t, Scene.heldWithoutOneOutput) }
 
-// ResumedFromOlderJournal kills the process at a sample of points. The next one has an older copy of the journal, which
-// lacks events that the mirror has, and must end the same; also if another process continued from the mirror in between.
+// ResumedFromOlderJournal kills the process at a sample of points. The next process has an older copy of the
+// journal, which lacks events that the mirror has. It must end the same, even if another process continued from the
+// mirror in between.
 func (s Scenes) ResumedFromOlderJournal(t *testing.T) { s.each(t, Scene.resumedFromOlderJournal) }
 
 // each tries the scenes in parallel and reports their problems.

@@ -23,7 +23,7 @@ type World struct {
 	Store *memory.Store
 	// BeforeRequest, if set, is called before each request.
 	BeforeRequest func()
-	// Terms has the terms of the kinds, as in [fsm.Standing]. A kind without terms obeys [Rules].
+	// Terms has the terms of the kinds, as in [fsm.TermsByKind]. A kind without terms obeys [Rules].
 	Terms map[journal.ActionKind]fsm.Terms
 
 	logMu  sync.Mutex

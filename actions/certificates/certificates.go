@@ -131,8 +131,8 @@ func plan(of storeWithRule) func(context.Context, journal.ActionRecord) (journal
 	}
 }
 
-// earliestRestart returns the earliest restart that counts: now, or the creation time of the certificates if they are already
-// renewed.
+// earliestRestart returns the earliest restart that counts: now, or the creation time of the certificates if they are
+// already renewed.
 func earliestRestart(before journal.CertificateFacts, due secrets.Due) (at time.Time) {
 	if _, is := due(before); is || len(before.Certificates) == 0 {
 		return time.Now().UTC()
@@ -223,8 +223,8 @@ func (s renew) outputs(ctx context.Context, step actions.StepContext, live journ
 	return json.Marshal(journal.CertificateRenewed{Certificates: live.Certificates, Pods: pods})
 }
 
-// renewalOutputs decodes the outputs of the first step, and returns the earliest restart that counts. A pod that started
-// before the new certificates were created has the old ones, even if it started after the plan.
+// renewalOutputs decodes the outputs of the first step, and returns the earliest restart that counts. A pod that
+// started before the new certificates were created has the old ones, even if it started after the plan.
 func renewalOutputs(step actions.StepContext) (left journal.CertificateRenewed, since time.Time, err error) {
 	var captured facts
 	if err := step.Facts(&captured); err != nil {
@@ -280,16 +280,16 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := s.unserved(ctx, step.Action, left, s.lacks)
+	lacks, err := s.unservedReason(ctx, step.Action, left, s.lacks)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return actions.Proof{Done: true}, nil // no server can serve them any more
 	}
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// unserved returns the reason why the new certificates are not served, or "". It ignores certificates that must be
-// renewed again, because EKCO requests no other renewal while this one is open.
-func (j storeWithRule) unserved(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by serversCheck) (lacks string, err error) {
+// unservedReason returns the reason why the new certificates are not served, or "". It ignores certificates that must
+// be renewed again, because EKCO requests no other renewal while this one is open.
+func (j storeWithRule) unservedReason(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by serversCheck) (lacks string, err error) {
 	due, err := j.due.ruleFor(record)
 	if err != nil {
 		return "", err
@@ -322,7 +322,7 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 			return actions.Hold("cannot read the outcome of the renewal: " + err.Error()).About("outputs")
 		}
 	}
-	switch lacks, err := p.unserved(ctx, record, left, lacks); {
+	switch lacks, err := p.unservedReason(ctx, record, left, lacks); {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Pass()
 	case err != nil:

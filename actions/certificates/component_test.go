@@ -38,13 +38,13 @@ func TestAComponentIsProvedByItsManifestItsStartAndThatItIsReady(t *testing.T) {
 	} {
 		is := fine
 		test.change(&is)
-		got, err := Primaries{Servers: shown{is: is, err: test.err}}.notRestarted(t.Context(), journal.ControlPlaneComponent{Name: "kube-scheduler", Hash: "abc", Since: made}, "p1")
+		got, err := Primaries{Servers: shown{is: is, err: test.err}}.notRestartedReason(t.Context(), journal.ControlPlaneComponent{Name: "kube-scheduler", Hash: "abc", Since: made}, "p1")
 		if err != nil || (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
 	unanswered := Primaries{Servers: shown{err: kube.ErrUnavailable}}
-	if _, err := unanswered.notRestarted(t.Context(), journal.ControlPlaneComponent{}, "p1"); !errors.Is(err, kube.ErrUnavailable) {
+	if _, err := unanswered.notRestartedReason(t.Context(), journal.ControlPlaneComponent{}, "p1"); !errors.Is(err, kube.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,8 +23,8 @@ import (
 // The preflights of actions on primaries.
 const (
 	// AnotherAPIServer requires that the API servers of all other primaries answer before EKCO restarts one. API
-	// servers of lost nodes need not answer, unless all other primaries are lost: then one of them must. A person can
-	// override it. It does not apply to an API server with an expired certificate.
+	// servers of lost nodes need not answer, unless all other primaries are lost: then one of them must answer. A
+	// person can override this preflight. It does not apply to an API server with an expired certificate.
 	AnotherAPIServer = "AnotherAPIServer"
 	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff, because each attempt may
 	// restart an API server. It also holds a renewal while EKCO's clock differs too much from the API server's.
@@ -86,7 +86,7 @@ type Primaries struct {
 // OfPrimaries returns the actions.
 func OfPrimaries(p Primaries) []actions.Definition {
 	look := hosttask.Work{Tasks: p.Tasks, Does: journal.StepLookAtCertificates, Partial: true}
-	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, Lacks: p.missingEffects, Read: read[journal.ControlPlaneRenewed]}
+	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, MissingEffect: p.missingEffects, Read: read[journal.ControlPlaneRenewed]}
 	lookSteps := look.Steps()
 	looking := lookSteps[journal.StepLookAtCertificates]
 	looking.Step = reportFindings{looking.Step, p.Seen}
@@ -102,7 +102,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Partial: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.requireOthersAnswer),
-				ControlPlaneRests: actions.PreflightFunc(p.backoff),
+				ControlPlaneRests: actions.PreflightFunc(p.holdForBackoff),
 			},
 		},
 	}
@@ -177,8 +177,8 @@ func (p Primaries) task(record journal.ActionRecord, name string, args []string,
 	}, err
 }
 
-// currentImage runs the image of this EKCO in place of the planned image. A stalled renewal may be retried long after an
-// update, when nodes no longer have the planned image.
+// currentImage runs the image of this EKCO in place of the planned image. A stalled renewal may be retried long after
+// an update, when nodes no longer have the planned image.
 type currentImage struct {
 	actions.Step
 	p Primaries
@@ -214,7 +214,7 @@ func (c currentImage) Do(ctx context.Context, step actions.StepContext) (json.Ra
 // ready, the attempt counts as having made the node worse, because it is unknown what the program did.
 func (c currentImage) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := c.Step.Prove(ctx, c.with(step))
-	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
+	proof.Worse = proof.Worse || proof.Lost && c.p.notReadyReason(ctx, step.Action) != ""
 	if err == nil && proof.Done {
 		proof.Outputs, err = withFailed(proof.Outputs)
 	}
@@ -235,9 +235,9 @@ func withFailed(outputs json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(outcome)
 }
 
-// notReady returns the reason why the node of an action is not ready. It returns "" if the node is ready, gone, or
-// cannot be read.
-func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) string {
+// notReadyReason returns the reason why the node of an action is not ready. It returns "" if the node is ready, gone,
+// or cannot be read.
+func (p Primaries) notReadyReason(ctx context.Context, record journal.ActionRecord) string {
 	name, _ := journal.ControlPlaneOn(record.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
 	if err == nil {
@@ -277,8 +277,8 @@ func (s reportFindings) Prove(ctx context.Context, step actions.StepContext) (ac
 	return proof, err
 }
 
-// noteAttempt records the time of a check. Without permission to write, and after noteTries failures, it counts as done,
-// because an open action would block the next check.
+// noteAttempt records the time of a check. Without permission to write, and after noteTries failures, it counts as
+// done, because an open action would block the next check.
 type noteAttempt struct{ attempts Attempts }
 
 // noteTries is the number of attempts that may fail.
@@ -308,8 +308,8 @@ func (s noteAttempt) Do(ctx context.Context, _ actions.StepContext) (json.RawMes
 	return nil, err
 }
 
-// requireOthersAnswer holds the restart of an API server while another API server that must answer does not, or while
-// another EKCO may restart one. Actions of this EKCO exclude each other by their domain.
+// requireOthersAnswer holds the restart of an API server while another API server that must answer does not answer, or
+// while another EKCO may restart an API server. Actions of this EKCO exclude each other by their domain.
 func (p Primaries) requireOthersAnswer(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
@@ -337,8 +337,8 @@ func (p Primaries) requireOthersAnswer(ctx context.Context, record journal.Actio
 		node, strings.Join(reasons, "; "), record.ID)).About(key)
 }
 
-// silentServers returns the errors of API servers that must answer but do not, by node. API servers of lost nodes are included
-// only if all other primaries are lost and none answers.
+// silentServers returns the errors of API servers that must answer but do not, by node. API servers of lost nodes are
+// included only if all given nodes are lost and no API server answers.
 func (p Primaries) silentServers(ctx context.Context, all map[string]primaries.Server) map[string]error {
 	silent, lost := map[string]error{}, map[string]error{}
 	for name, server := range all {
@@ -373,8 +373,8 @@ const (
 	maxBackoff = 6 * time.Hour
 )
 
-// backoff holds a renewal until the clocks agree and the backoff is over.
-func (p Primaries) backoff(_ context.Context, record journal.ActionRecord) actions.Verdict {
+// holdForBackoff holds a renewal until the clocks agree and the backoff is over.
+func (p Primaries) holdForBackoff(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	if err := p.Clock(); err != nil {
 		return actions.Hold(err.Error()).About("clock")
 	}
@@ -393,8 +393,8 @@ func (p Primaries) backoff(_ context.Context, record journal.ActionRecord) actio
 
 const apiServerPort = 6443
 
-// missingEffects names the effects of the renewal that are not visible yet: in the served certificates, and in the state of the
-// components and the node in the API server.
+// missingEffects names the effects of the renewal that are not visible yet: in the served certificates, and in the
+// state of the components and the node in the API server.
 func (p Primaries) missingEffects(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
 	var renewed journal.ControlPlaneRenewed
 	if err := json.Unmarshal(result, &renewed); err != nil {
@@ -406,7 +406,7 @@ func (p Primaries) missingEffects(ctx context.Context, step actions.StepContext,
 		return "", err
 	}
 	var lacks []string
-	if why := p.notReady(ctx, step.Action); why != "" {
+	if why := p.notReadyReason(ctx, step.Action); why != "" {
 		lacks = append(lacks, why)
 	}
 	for port, wanted := range renewed.Served {
@@ -422,7 +422,7 @@ func (p Primaries) missingEffects(ctx context.Context, step actions.StepContext,
 		}
 	}
 	for _, wanted := range renewed.Components {
-		why, err := p.notRestarted(ctx, wanted, node)
+		why, err := p.notRestartedReason(ctx, wanted, node)
 		if err != nil {
 			return "", err
 		}
@@ -434,8 +434,8 @@ func (p Primaries) missingEffects(ctx context.Context, step actions.StepContext,
 	return strings.Join(lacks, "; "), nil
 }
 
-// notRestarted returns the reason why a component does not run with the new certificates, or "".
-func (p Primaries) notRestarted(ctx context.Context, wanted journal.ControlPlaneComponent, node string) (string, error) {
+// notRestartedReason returns the reason why a component does not run with the new certificates, or "".
+func (p Primaries) notRestartedReason(ctx context.Context, wanted journal.ControlPlaneComponent, node string) (string, error) {
 	is, err := p.Servers.Component(ctx, wanted.Name, node)
 	name := fmt.Sprintf("%s on node %s", wanted.Name, node)
 	switch {

@@ -367,7 +367,7 @@ func TestANodeThatCannotBeReadIsNotLost(t *testing.T) {
 	for err, lost := range map[error]bool{nil: true, kube.ErrUnavailable: false, kube.ErrNotFound: false} {
 		p := Primaries{Tasks: hosttask.New(nil, nodes{hosttasksim.New("p1"), err}, "kurl", slog.New(slog.DiscardHandler))}
 		rec := journal.ActionRecord{Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{UID: "uid-p1"}}}
-		if why := p.notReady(t.Context(), rec); (why != "") != lost {
+		if why := p.notReadyReason(t.Context(), rec); (why != "") != lost {
 			t.Errorf("%v: it is lost because %q", err, why)
 		}
 	}
@@ -388,7 +388,8 @@ func TestAPodThatIsLostOnAReadyNodeIsAnOrdinaryFailure(t *testing.T) {
 	})
 }
 
-// TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff: the program has replaced files, and their effect does not show.
+// TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff: the program has replaced files, and their effect does not
+// show.
 func TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, soon, "p1")

@@ -58,11 +58,11 @@ func newEstate(bare *actionstest.World, left time.Duration, names ...string) *es
 	for _, name := range names {
 		host := &primarytest.Host{T: bare.T, Dir: bare.T.TempDir(), NewKey: e.keys.New, Kind: certificates.ECDSAP256}
 		host.Make(time.Now().Add(left))
-		host.Keep("scheduler.conf", "pki/apiserver", "kube-scheduler", "etcd")
+		host.RemoveAllExcept("scheduler.conf", "pki/apiserver", "kube-scheduler", "etcd")
 		e.hosts[name] = &primarytest.Kubelet{Host: host}
 		e.Set(name, hosttasksim.Program{Runs: func(args []string) (any, error) { return e.program(name, args) }})
 	}
-	terms, err := fsm.Standing(fsmcertificates.Capability())
+	terms, err := fsm.TermsByKind(fsmcertificates.Capability())
 	if err != nil {
 		bare.T.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type world struct {
 
 func newWorld(bare *actionstest.World, of journal.Subject) *world {
 	w := &world{World: bare, cluster: certificatestest.NewCluster(bare.T), of: of}
-	terms, err := fsm.Standing(fsmcertificates.Capability())
+	terms, err := fsm.TermsByKind(fsmcertificates.Capability())
 	if err != nil {
 		w.T.Fatal(err)
 	}

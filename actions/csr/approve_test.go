@@ -29,7 +29,7 @@ type world struct {
 }
 
 func newWorld(w *actionstest.World) *world {
-	standing, err := fsm.Standing(fsmcsr.Capability())
+	standing, err := fsm.TermsByKind(fsmcsr.Capability())
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type world struct{ *nodestest.World }
 
 func newWorld(bare *actionstest.World) *world {
 	w := &world{nodestest.New(bare)}
-	terms, err := fsm.Standing(fsmenvoy.Capability())
+	terms, err := fsm.TermsByKind(fsmenvoy.Capability())
 	if err != nil {
 		bare.T.Fatal(err)
 	}

@@ -28,10 +28,10 @@ type Work struct {
 	// Read checks the result of the program, and returns the part to record. If Read is nil, the whole result is
 	// recorded.
 	Read func(result json.RawMessage) (json.RawMessage, error)
-	// Lacks returns which effect of the ended program is not visible yet, or "". result is the return value of Read. If
-	// the effect is not visible within the timeout of the step, the program runs again. Lacks may be nil if the result
-	// alone proves the effect.
-	Lacks func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
+	// MissingEffect returns which effect of the ended program is not visible yet, or "". result is the return value of
+	// Read. If the effect is not visible within the timeout of the step, the program runs again. MissingEffect may be
+	// nil if the result alone proves the effect.
+	MissingEffect func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
 	// Verify makes the node use the changes of a task with [hosttask.Task.Trial], and returns an error if the node does
 	// not work with them. The task waits, and undoes the changes unless Verify returns nil in time.
 	Verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
@@ -160,8 +160,8 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 	return r.resultOfDo(err, in.Task, r.mayRetry(step), ran)
 }
 
-// confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify accepts
-// it. Prove then waits for the end of the program, which reports whether it kept the change.
+// confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify
+// accepts it. Prove then waits for the end of the program, which reports whether it kept the change.
 func (r run) confirmTrial(ctx context.Context, step actions.StepContext, in input) error {
 	var seen hosttask.Seen
 	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
@@ -258,14 +258,14 @@ func (r run) Prove(ctx context.Context, step actions.StepContext, in input) (act
 	case hosttask.Lost:
 		return r.proofWithoutResult(in.Task, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
 	case hosttask.Starting, hosttask.Running, hosttask.Reported:
-		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
+		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + becauseText(seen.Why)}, nil
 	case hosttask.Foreign:
 		return actions.Proof{Missing: seen.Why, Waits: true, Lost: true}, nil
 	}
 	return r.proofWithoutPod(ctx, in.Task)
 }
 
-func because(why string) string {
+func becauseText(why string) string {
 	if why == "" {
 		return ""
 	}
@@ -296,8 +296,8 @@ func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task
 	if err != nil {
 		return r.proofWithoutResult(task, Outcome{Missing: err.Error()}, true)
 	}
-	if r.Lacks != nil {
-		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {
+	if r.MissingEffect != nil {
+		if why, err := r.MissingEffect(ctx, step, result); err != nil || why != "" {
 			return actions.Proof{Missing: why, Worse: true}, err
 		}
 	}

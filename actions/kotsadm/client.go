@@ -36,7 +36,7 @@ func Object(objects kube.Objects) object.Object[journal.KotsadmFacts] {
 // patch nor the scale subresource.
 func scale(ctx context.Context, objects kube.Objects, uid string) (journal.KotsadmFacts, error) {
 	return kube.Change[appsv1.StatefulSet, journal.KotsadmFacts]{
-		Ref: Ref, UID: uid, Lacks: lacks,
+		Ref: Ref, UID: uid, Lacks: missingReason,
 		Facts: func(read *appsv1.StatefulSet) (journal.KotsadmFacts, string, error) {
 			return factsOf(read), string(read.UID), nil
 		},
@@ -50,8 +50,8 @@ func scale(ctx context.Context, objects kube.Objects, uid string) (journal.Kotsa
 	}.Make(ctx, objects)
 }
 
-// lacks returns a reason if the specification has other replicas or members, or "".
-func lacks(now journal.KotsadmFacts) string {
+// missingReason returns a reason if the specification has other replicas or members, or "".
+func missingReason(now journal.KotsadmFacts) string {
 	if now.Scaled() {
 		return ""
 	}

@@ -27,7 +27,7 @@ func (c client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, er
 }
 
 func (c client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error) {
-	return unready(ctx, c.objects, withPods)
+	return unreadyReason(ctx, c.objects, withPods)
 }
 
 func withObject(object string) (client, *kubesim.Objects, string) {

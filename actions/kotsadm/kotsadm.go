@@ -29,7 +29,7 @@ const scaleTimeout = 30 * time.Second
 func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actions.Definition {
 	set := object.Set[struct{}, journal.KotsadmFacts]{
 		Object: Object(objects), Changed: changed,
-		Lacks: func(_ journal.Subject, _ struct{}, live journal.KotsadmFacts) string { return lacks(live) },
+		MissingPart: func(_ journal.Subject, _ struct{}, live journal.KotsadmFacts) string { return missingReason(live) },
 		Apply: func(ctx context.Context, of journal.Subject, _ struct{}) (journal.KotsadmFacts, error) {
 			return scale(ctx, objects, of.UID)
 		},
@@ -76,7 +76,7 @@ type await struct {
 }
 
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	live, lacks, err := unready(ctx, s.objects, false)
+	live, lacks, err := unreadyReason(ctx, s.objects, false)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -97,7 +97,7 @@ type ready struct {
 
 func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	waited := record.Steps[journal.StepAwaitKotsadm].Failures > 0
-	live, lacks, err := unready(ctx, r.objects, waited)
+	live, lacks, err := unreadyReason(ctx, r.objects, waited)
 	if verdict := r.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// unready returns the reason why not all replicas are ready and of the newest revision, or why there are others;
+// unreadyReason returns the reason why not all replicas are ready and of the newest revision, or why there are others;
 // otherwise "". It reads the pods only if withPods is true.
-func unready(ctx context.Context, objects kube.Objects, withPods bool) (journal.KotsadmFacts, string, error) {
+func unreadyReason(ctx context.Context, objects kube.Objects, withPods bool) (journal.KotsadmFacts, string, error) {
 	now, err := kube.Get[appsv1.StatefulSet](ctx, objects, Ref)
 	if err != nil {
 		return journal.KotsadmFacts{}, "", err
@@ -35,8 +35,8 @@ func unready(ctx context.Context, objects kube.Objects, withPods bool) (journal.
 	return factsOf(&now), missing, nil
 }
 
-// missingCondition returns the missing condition. While pods of an older revision or too many pods exist, the ready pods may
-// be the wrong ones.
+// missingCondition returns the missing condition. While pods of an older revision or too many pods exist, the ready
+// pods may be the wrong ones.
 func missingCondition(s appsv1.StatefulSetStatus) string {
 	var lacks []string
 	of := fmt.Sprintf(" of %d replicas are", journal.KotsadmReplicas)

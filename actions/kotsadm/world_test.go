@@ -35,7 +35,7 @@ type database struct {
 
 func installed(w *actionstest.World, content string) *database {
 	d := &database{World: w, objects: kubesim.NewObjects(), subject: journal.KotsadmDatabase, readyAfter: 20 * time.Second}
-	terms, err := fsm.Standing(fsmkotsadm.Capability())
+	terms, err := fsm.TermsByKind(fsmkotsadm.Capability())
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -50,9 +50,9 @@ const lostSuffix = " stopped being ready after its change"
 // nodesAtOnce is the maximum number of nodes that are changed at the same time.
 const nodesAtOnce = 10
 
-// changeDefinition returns the action that points all kubelets to another address. A node that does not answer does not block
-// the others. If the program fails on a node, or a changed node stops being ready, EKCO changes no more nodes.
-func (p Parts) changeDefinition() actions.Definition {
+// changeDefinition returns the action that points all kubelets to another address. A node that does not answer does not
+// block the others. If the program fails on a node, or a changed node stops being ready, EKCO changes no more nodes.
+func (p Dependencies) changeDefinition() actions.Definition {
 	steps := p.kubeconfigWork().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancerWork().Steps()[journal.StepWriteLoadBalancer]
 	steps[journal.StepCheckLoadBalancer] = p.firstCheckWork().Steps()[journal.StepCheckLoadBalancer]
@@ -65,7 +65,7 @@ func (p Parts) changeDefinition() actions.Definition {
 }
 
 // balancerWork returns the work on the load balancer of a node, which comes before the kubelet connects to it.
-func (p Parts) balancerWork() hosttask.Work {
+func (p Dependencies) balancerWork() hosttask.Work {
 	work, stopped := p.work(), p.unlessOrLost(balancerStopReason)
 	work.Partial = true
 	work.Unless = func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
@@ -78,14 +78,14 @@ func (p Parts) balancerWork() hosttask.Work {
 }
 
 // firstCheckWork returns the check on a node that comes before any load balancer is written.
-func (p Parts) firstCheckWork() hosttask.Work {
+func (p Dependencies) firstCheckWork() hosttask.Work {
 	work := p.checkWork()
 	work.Partial, work.Unless = true, p.unlessOrLost(balancerStopReason)
 	return work
 }
 
 // kubeconfigWork returns the work on the kubeconfigs of a node.
-func (p Parts) kubeconfigWork() hosttask.Work {
+func (p Dependencies) kubeconfigWork() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: p.unlessOrLost(keepServerReason)}
 }
 
@@ -96,7 +96,7 @@ func keepServerReason(record journal.ActionRecord, node string) string {
 
 // unlessOrLost returns a [hosttask.Work.Unless] that calls unless and then searches for a node that was lost after its
 // change.
-func (p Parts) unlessOrLost(unless func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
+func (p Dependencies) unlessOrLost(unless func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
 	return func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
 		if why := unless(record, node); why != "" {
 			return why, nil
@@ -105,10 +105,10 @@ func (p Parts) unlessOrLost(unless func(record journal.ActionRecord, node string
 	}
 }
 
-// lostAfterChange returns a reason that names another node that is not ready after this action changed it, or "". If an earlier
-// step had such a reason, lost returns it again even if that node is ready now. A node whose kubelet was just restarted
-// may be not ready for readyTimeout.
-func (p Parts) lostAfterChange(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
+// lostAfterChange returns a reason that names another node that is not ready after this action changed it, or "". If an
+// earlier step had such a reason, it returns that reason again, even if the node is ready now. A node whose kubelet was
+// just restarted may be not ready for readyTimeout.
+func (p Dependencies) lostAfterChange(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
 	changed := map[string]string{} // UIDs by name
 	for _, planned := range record.Plan.Steps {
 		outcome := outcomeOf(record, planned.ID)
@@ -157,8 +157,8 @@ func stopReason(record journal.ActionRecord) string {
 	return ""
 }
 
-// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". If a lost node
-// could not be checked, that concerns only this node.
+// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". If a
+// lost node could not be checked, that concerns only this node.
 func balancerStopReason(record journal.ActionRecord, node string) string {
 	if why := missingReason(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
 		return "HAProxy could not check its configuration: " + why
@@ -197,7 +197,7 @@ func unservedReason(record journal.ActionRecord, node string) string {
 }
 
 // planChange captures the nodes, and plans their steps.
-func (p Parts) planChange(ctx context.Context, record journal.ActionRecord, asked journal.KubeconfigsInput) (plan journal.Plan, err error) {
+func (p Dependencies) planChange(ctx context.Context, record journal.ActionRecord, asked journal.KubeconfigsInput) (plan journal.Plan, err error) {
 	if err := kubeconfig.CheckServer(asked.Server); err != nil {
 		return plan, err
 	}
@@ -239,9 +239,9 @@ func includedNodes(nodes []kube.Node, exclude []string) []journal.KubeconfigsNod
 }
 
 // planBalancers plans the load balancers of all nodes in batches, and returns the last step.
-func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
+func (p Dependencies) planBalancers(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	if len(primaries) == 0 {
-		if primaries, err = p.addresses(ctx, nodes); err != nil {
+		if primaries, err = p.primaryAddresses(ctx, nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -284,7 +284,7 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 
 // planChecks plans checks on the first nodes, and on nodes that get a manifest, and returns the last steps. They all
 // come before the first write of a load balancer.
-func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
+func (p Dependencies) planChecks(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
 	pods, err := p.Running.Pods(ctx)
 	if err != nil {
 		return nil, err
@@ -310,9 +310,9 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	return after, nil
 }
 
-// addresses returns the addresses of all primaries, if the request names none. It omits an address if another node's
-// API server answers there. It returns an error if no API server answers, because the nodes would be cut off.
-func (p Parts) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
+// primaryAddresses returns the addresses of all primaries, if the request names none. It omits an address if another
+// node's API server answers there. It returns an error if no API server answers, because the nodes would be cut off.
+func (p Dependencies) primaryAddresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
 	problems, answers := []error{loadbalancer.ErrNoPrimaries}, false
 	isNode := func(name string) bool {
 		return slices.ContainsFunc(nodes, func(n journal.KubeconfigsNode) bool { return n.Name == name })
@@ -337,7 +337,7 @@ func (p Parts) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (
 }
 
 // planKubeconfigs plans the kubeconfigs of the nodes in batches. A batch begins when the batch before it has ended.
-func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFacts, after []string) error {
+func (p Dependencies) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFacts, after []string) error {
 	for _, batch := range batches(facts.Nodes) {
 		var ends []string
 		for _, node := range batch {

@@ -147,7 +147,7 @@ func TestAChangeMayLoseItsNodeAndHasTimeToRestore(t *testing.T) {
 }
 
 func TestOnlyAChangeEndsPartial(t *testing.T) {
-	for _, definition := range loadbalancer.New(loadbalancer.Parts{}) {
+	for _, definition := range loadbalancer.New(loadbalancer.Dependencies{}) {
 		if definition.Partial != (definition.Kind == journal.ActionChangeLoadBalancer) {
 			t.Errorf("%s: %v", definition.Kind, definition.Partial)
 		}
@@ -156,12 +156,12 @@ func TestOnlyAChangeEndsPartial(t *testing.T) {
 
 func TestWithoutPrimariesNoLoadBalancerIsPlanned(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
-		definition := loadbalancer.New(loadbalancer.Parts{Nodes: noPrimaries{}})[3]
+		definition := loadbalancer.New(loadbalancer.Dependencies{Nodes: noPrimaries{}})[3]
 		_, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: true}}})
 		if !errors.Is(err, balancer.ErrNoPrimaries) {
 			t.Error(err)
 		}
-		definition = loadbalancer.New(loadbalancer.Parts{Nodes: noNodes{}})[3]
+		definition = loadbalancer.New(loadbalancer.Dependencies{Nodes: noNodes{}})[3]
 		if _, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a"}}}); err == nil || !strings.Contains(err.Error(), "lists no nodes") {
 			t.Errorf("of no nodes all are done: %v", err)
 		}
@@ -223,7 +223,7 @@ func (fourNodes) ListNodes(context.Context) (all []kube.Node, err error) {
 // TestChangeOneNodeFirstPrimariesLast: no kubelet is pointed to what may not serve, and no two primaries
 // are changed at the same time.
 func TestChangeOneNodeFirstPrimariesLast(t *testing.T) {
-	definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1", Running: loadbalancersim.New(t.TempDir())})[3]
+	definition := loadbalancer.New(loadbalancer.Dependencies{Nodes: fourNodes{}, HAProxy: "haproxy:1", Running: loadbalancersim.New(t.TempDir())})[3]
 	for internal, first := range map[bool]string{false: "", true: journal.StepAllServe} {
 		plan, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: internal}}})
 		if err != nil {
@@ -294,7 +294,7 @@ func TestAChangeNeedsAPrimaryThatAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fleet := loadbalancersim.New(t.TempDir())
 			test.prepare(fleet)
-			definition := loadbalancer.New(loadbalancer.Parts{Nodes: fourNodes{}, HAProxy: "haproxy:1", Running: fleet})[3]
+			definition := loadbalancer.New(loadbalancer.Dependencies{Nodes: fourNodes{}, HAProxy: "haproxy:1", Running: fleet})[3]
 			plan, err := definition.Plan(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: true}}})
 			if test.want == "" {
 				if err == nil || len(plan.Steps) > 0 {

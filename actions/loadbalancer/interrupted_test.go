@@ -35,7 +35,7 @@ func (f fleetNodes) ListNodes(context.Context) (all []kube.Node, err error) {
 func (w *world) kindsOf(names ...string) []actions.Definition { return w.kindsIn(fleetNodes(names)) }
 
 func (w *world) kindsIn(nodes loadbalancer.Nodes) []actions.Definition {
-	return loadbalancer.New(loadbalancer.Parts{
+	return loadbalancer.New(loadbalancer.Dependencies{
 		Tasks:   hosttask.New(w.Cluster, w.Cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Running: w.fleet, Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"},
 		List: balancer.NewList(w.Cluster, hosttasksim.Namespace), Restarted: func() {}, Noted: func() {},

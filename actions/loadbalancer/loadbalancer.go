@@ -47,8 +47,8 @@ const (
 	pullTimeout = 90 * time.Second
 )
 
-// Parts has the dependencies and settings of the actions.
-type Parts struct {
+// Dependencies has the dependencies and settings of the actions.
+type Dependencies struct {
 	Tasks   *tasks.Tasks
 	Running loadbalancer.Running
 	// Nodes lists the nodes of the cluster. HAProxy is the image that HAProxy must have.
@@ -69,7 +69,7 @@ type Parts struct {
 }
 
 // New returns the actions.
-func New(parts Parts) []actions.Definition {
+func New(parts Dependencies) []actions.Definition {
 	return []actions.Definition{
 		parts.definition(journal.ActionUpdateLoadBalancer, "update"),
 		parts.definition(journal.ActionRestartLoadBalancer, "restart"),
@@ -78,13 +78,13 @@ func New(parts Parts) []actions.Definition {
 	}
 }
 
-func (p Parts) work() hosttask.Work {
+func (p Dependencies) work() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.checkLog}
 }
 
 // checkLog returns a reason if EKCO cannot read the log of a running HAProxy or its pod. Without the log EKCO cannot
 // see what the task does or reload HAProxy, so each attempt would end with the former files and a restart of HAProxy.
-func (p Parts) checkLog(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
+func (p Dependencies) checkLog(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
 	pod, err := p.Running.Pod(ctx, node)
 	if errors.Is(err, kube.ErrNotFound) || err == nil && !pod.Runs {
 		return "", nil // the change may repair that
@@ -99,7 +99,7 @@ func (p Parts) checkLog(ctx context.Context, _ journal.ActionRecord, node string
 }
 
 // checkWork returns the work that checks a configuration with HAProxy on a node.
-func (p Parts) checkWork() hosttask.Work {
+func (p Dependencies) checkWork() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepCheckLoadBalancer}
 }
 
@@ -108,7 +108,7 @@ const checkEtc = "/tmp/etc"
 
 // checkTask returns the task in which HAProxy checks the configuration. The task runs the image wanted.CheckWith, so it
 // also proves that the node has that image or can pull it.
-func (p Parts) checkTask(node string, wanted journal.LoadBalancerInput) tasks.Task {
+func (p Dependencies) checkTask(node string, wanted journal.LoadBalancerInput) tasks.Task {
 	config := loadbalancer.Host{Etc: checkEtc}.ConfigPath()
 	return tasks.Task{
 		Name: CheckName, Node: node, NodeUID: wanted.NodeUID, Image: p.Image, Start: journal.Duration(pullTimeout),
@@ -117,7 +117,7 @@ func (p Parts) checkTask(node string, wanted journal.LoadBalancerInput) tasks.Ta
 	}
 }
 
-func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definition {
+func (p Dependencies) definition(kind journal.ActionKind, noun string) actions.Definition {
 	steps := p.work().Steps()
 	steps[journal.StepCheckLoadBalancer] = p.checkWork().Steps()[journal.StepCheckLoadBalancer]
 	steps[journal.StepReloadLoadBalancer] = actions.StepDef{Step: reload{p.Running}, Interruptible: true}
@@ -129,7 +129,7 @@ func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definiti
 }
 
 // plan uses only the request.
-func (p Parts) plan(_ context.Context, record journal.ActionRecord, wanted journal.LoadBalancerInput) (plan journal.Plan, err error) {
+func (p Dependencies) plan(_ context.Context, record journal.ActionRecord, wanted journal.LoadBalancerInput) (plan journal.Plan, err error) {
 	if len(wanted.Primaries) == 0 {
 		return journal.Plan{}, loadbalancer.ErrNoPrimaries
 	}
@@ -160,7 +160,7 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord, wanted journ
 // interrupted.
 func hostDomain(node string) []string { return []string{journal.DomainHost(node)} }
 
-func (p Parts) task(record journal.ActionRecord, wanted journal.LoadBalancerInput) tasks.Task {
+func (p Dependencies) task(record journal.ActionRecord, wanted journal.LoadBalancerInput) tasks.Task {
 	args, restarts := []string(nil), record.Kind == journal.ActionRestartLoadBalancer
 	if restarts {
 		args = append(args, "--image="+wanted.Image)
@@ -200,12 +200,12 @@ const TCPProbe = "--tcp-probe"
 // host.
 const AskFirst = "--ask-first"
 
-// Trial is the flag for [Parts.Trial].
+// Trial is the flag for [Dependencies.Trial].
 const Trial = "--trial"
 
 // writeTask returns the task that writes the configuration, and the manifest if the arguments request that. With trial,
 // the task restores the former files if HAProxy does not work with the new ones.
-func (p Parts) writeTask(node, uid string, primaries []string, trial bool, args ...string) tasks.Task {
+func (p Dependencies) writeTask(node, uid string, primaries []string, trial bool, args ...string) tasks.Task {
 	task := tasks.Task{
 		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image, Trial: trial,
 		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ","), AskFirst}, args),

@@ -26,7 +26,7 @@ func record(kind journal.ActionKind, primaries ...string) journal.ActionRecord {
 
 func TestAPlanHasWhatIsRunAndOnlyARestartHasAnImage(t *testing.T) {
 	for i, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
-		definition := loadbalancer.New(loadbalancer.Parts{Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"}})[i]
+		definition := loadbalancer.New(loadbalancer.Dependencies{Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"}})[i]
 		plan, err := definition.Plan(t.Context(), record(kind, "10.0.0.1", "fd00::2"))
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestACheckHasTimeToPullItsImageAndComesFirst(t *testing.T) {
 	}
 	input.CheckWith, input.Version = "haproxy:2", balancer.TCPFileVersion
 	rec.Request.Input = input
-	plan, err := loadbalancer.New(loadbalancer.Parts{Image: "ekco:1"})[1].Plan(t.Context(), rec)
+	plan, err := loadbalancer.New(loadbalancer.Dependencies{Image: "ekco:1"})[1].Plan(t.Context(), rec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestAWriteAsksThePrimariesAsTheKubelet(t *testing.T) {
 	} {
 		kind, rec := test.kind, record(test.kind)
 		rec.Request.Input = journal.LoadBalancerInput{NodeUID: "uid-a", Primaries: []string{"10.0.0.1"}, Image: second, Trial: test.tried, Version: balancer.TCPFileVersion}
-		definitions := loadbalancer.New(loadbalancer.Parts{Image: "ekco:1", Command: []string{"load-balancer"}, Trial: trial})
+		definitions := loadbalancer.New(loadbalancer.Dependencies{Image: "ekco:1", Command: []string{"load-balancer"}, Trial: trial})
 		i := slices.IndexFunc(definitions, func(d actions.Definition) bool { return d.Kind == kind })
 		plan, err := definitions[i].Plan(t.Context(), rec)
 		if err != nil {

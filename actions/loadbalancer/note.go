@@ -19,7 +19,7 @@ const ListStillThere = "ListStillThere"
 const noteTimeout = 30 * time.Second
 
 // noteDefinition returns the action that writes the list of nodes with up-to-date load balancers.
-func (p Parts) noteDefinition() actions.Definition {
+func (p Dependencies) noteDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: actions.PlanOf(planNote),
 		Steps:      map[string]actions.StepDef{journal.StepNoteLoadBalancers: {Step: actions.WithFacts(note{p.List, p.Noted})}},

@@ -26,8 +26,8 @@ type haproxyState struct {
 	pod         loadbalancer.Pod
 }
 
-// look checks the HAProxy of the action's node.
-func (s reload) look(ctx context.Context, step actions.StepContext) (haproxyState, error) {
+// readState checks the HAProxy of the action's node.
+func (s reload) readState(ctx context.Context, step actions.StepContext) (haproxyState, error) {
 	node := step.Action.Subject.Name
 	on, is, err := OnNode(step.Action, node)
 	if err != nil || !is || on.Image == "" {
@@ -57,7 +57,7 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 
 // Prove implements [actions.Step].
 func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	saw, err := s.look(ctx, step)
+	saw, err := s.readState(ctx, step)
 	if err != nil || saw.missing != "" {
 		return actions.Proof{Missing: saw.missing}, err
 	}
@@ -67,7 +67,7 @@ func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 
 // Do implements [actions.Step]. A second reload does no harm.
 func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	saw, err := s.look(ctx, step)
+	saw, err := s.readState(ctx, step)
 	if err != nil || !saw.needsReload {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 
 // verify implements [hosttask.Work.Verify]. It makes HAProxy run with a new configuration, and waits until an API
 // server answers through HAProxy.
-func (p Parts) verify(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error {
+func (p Dependencies) verify(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error {
 	var on journal.LoadBalancerOnNode
 	if err := json.Unmarshal(result, &on); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// answerThrough returns the HTTP status of an API server's answer through HAProxy on a node. missing is the reason if no API
-// server answers.
+// answerThrough returns the HTTP status of an API server's answer through HAProxy on a node. missing is the reason if
+// no API server answers.
 func answerThrough(ctx context.Context, running loadbalancer.Running, node, address string) (status int, missing string) {
 	status, err := running.Reach(ctx, address)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // HAProxy. After serveTries failures it records the failure as its outcome.
 type serve struct{ running loadbalancer.Running }
 
-// look returns the state of HAProxy, and the outcome of the step that wrote the files.
-func (s serve) look(ctx context.Context, step actions.StepContext) (saw haproxyState, outcome hosttask.Outcome, err error) {
+// readState returns the state of HAProxy, and the outcome of the step that wrote the files.
+func (s serve) readState(ctx context.Context, step actions.StepContext) (saw haproxyState, outcome hosttask.Outcome, err error) {
 	var node journal.KubeconfigsNode
 	if err := step.Input(&node); err != nil {
 		return saw, outcome, err
@@ -39,7 +39,7 @@ func (s serve) look(ctx context.Context, step actions.StepContext) (saw haproxyS
 
 // Prove implements [actions.Step].
 func (s serve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	saw, outcome, err := s.look(ctx, step)
+	saw, outcome, err := s.readState(ctx, step)
 	if err == nil && saw.missing != "" {
 		err = errors.New(saw.missing)
 	}
@@ -69,7 +69,7 @@ func (serve) outcome(step actions.StepContext, outcome hosttask.Outcome) (action
 
 // Do implements [actions.Step].
 func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	saw, _, err := s.look(ctx, step)
+	saw, _, err := s.readState(ctx, step)
 	if err != nil || !saw.needsReload {
 		return nil, err
 	}

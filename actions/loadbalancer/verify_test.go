@@ -82,7 +82,7 @@ func verified(t *testing.T, r *reloads, address string, on journal.LoadBalancerO
 		t.Fatal(err)
 	}
 	began := time.Now()
-	err = Parts{Running: r, Trial: verifyTrial}.verify(t.Context(), updating(address), "a", result)
+	err = Dependencies{Running: r, Trial: verifyTrial}.verify(t.Context(), updating(address), "a", result)
 	return time.Since(began), err
 }
 
@@ -169,14 +169,14 @@ func TestVerifyEndsWithItsStep(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := (Parts{Running: r, Trial: verifyTrial}).verify(ctx, updating("10.0.0.9"), "a", result); err == nil || time.Since(began) != 5*time.Second {
+		if err := (Dependencies{Running: r, Trial: verifyTrial}).verify(ctx, updating("10.0.0.9"), "a", result); err == nil || time.Since(began) != 5*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 	})
 }
 
 func TestVerifyNeedsAResult(t *testing.T) {
-	if err := (Parts{Trial: verifyTrial}).verify(t.Context(), updating(""), "a", json.RawMessage("[]")); err == nil {
+	if err := (Dependencies{Trial: verifyTrial}).verify(t.Context(), updating(""), "a", json.RawMessage("[]")); err == nil {
 		t.Error("it verifies nonsense")
 	}
 }
@@ -197,7 +197,7 @@ func TestANodesAddressIsThatOfItsAction(t *testing.T) {
 		Input: journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true, Exclude: []string{"b"}},
 	}}
 	var err error
-	if change.Plan, err = (Parts{Nodes: twoNodes{}, Running: loadbalancersim.New(t.TempDir()), HAProxy: "haproxy:1"}).planChange(t.Context(), change, change.Request.Input.(journal.KubeconfigsInput)); err != nil {
+	if change.Plan, err = (Dependencies{Nodes: twoNodes{}, Running: loadbalancersim.New(t.TempDir()), HAProxy: "haproxy:1"}).planChange(t.Context(), change, change.Request.Input.(journal.KubeconfigsInput)); err != nil {
 		t.Fatal(err)
 	}
 	update := updating("10.0.0.7").Action

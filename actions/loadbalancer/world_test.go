@@ -85,7 +85,7 @@ func onTrial(input *journal.LoadBalancerInput) { input.Trial = true }
 func (w *world) kinds(f *actionstest.Fuse) []actions.Definition {
 	clients := mortal{w, f}
 	running := mortalRunning{w.fleet, w, f}
-	return loadbalancer.New(loadbalancer.Parts{
+	return loadbalancer.New(loadbalancer.Dependencies{
 		Tasks:   hosttask.New(clients, clients, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Running: running, Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"},
 		List: balancer.NewList(clients, hosttasksim.Namespace), Restarted: func() {}, Noted: func() {},

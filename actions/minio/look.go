@@ -40,9 +40,9 @@ const (
 	// maxCheckPause limits the pause after a check that found missing data. The first pause is the settle time; each
 	// further pause is twice as long.
 	maxCheckPause = 30 * time.Minute
-	// checksPerServer is the number of failed checks after which EKCO uses another server. A server ends a pass that
-	// nobody reads only after a day, and the EKCO that started the pass may have been killed before it could record
-	// that.
+	// checksPerServer is the number of failed checks after which EKCO uses another server. If no client reads a pass,
+	// the server ends the pass only after a day, and the EKCO that started the pass may have been killed before it
+	// could record that.
 	checksPerServer = 3
 )
 
@@ -186,7 +186,7 @@ func (c *dataChecker) pauseAfter(record journal.ActionRecord, step string) actio
 	return pauseAfter(record, step, c.settle)
 }
 
-// pauseAfter does the same for any first pause.
+// pauseAfter is [dataChecker.pauseAfter] with any first pause.
 func pauseAfter(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
 	found, err := outputOf[journal.MinioLooked](record, step)
 	if err != nil {

@@ -44,8 +44,8 @@ func (m Migration) limit(versions int64, listed time.Duration) time.Duration {
 	return m.CutOverLimit + max(time.Duration(versions/perObjects)*time.Second, listed)
 }
 
-// limited adds the bandwidth limit to the options of a pass.
-func (m Migration) limited(options replica.Options) replica.Options {
+// limitBandwidth adds the bandwidth limit to the options of a pass.
+func (m Migration) limitBandwidth(options replica.Options) replica.Options {
 	if m.CopyBandwidth > 0 {
 		options.Bandwidth = replica.Bandwidth(int(m.CopyBandwidth))
 	}
@@ -62,8 +62,8 @@ type migrator struct {
 	listener *listener
 }
 
-// unlimited returns a migrator without the bandwidth limit, for copies while clients wait.
-func (m *migrator) unlimited() *migrator {
+// withoutBandwidthLimit returns a migrator without the bandwidth limit, for copies while clients wait.
+func (m *migrator) withoutBandwidthLimit() *migrator {
 	free := *m
 	free.CopyBandwidth = 0
 	return &free
@@ -79,7 +79,7 @@ const (
 	servedTimeout  = 30 * time.Second
 )
 
-func migrating(m *migrator) actions.Definition {
+func migrateDefinition(m *migrator) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMigrateMinio, Noun: "migration",
 		AskedLast: []string{MinioStillToMigrate, MinioStillServed},

@@ -74,7 +74,7 @@ func (a *attempt) applyRecordedSettings(ctx context.Context) error {
 			buckets[bucket][s3.SettingName(name)] = value
 		}
 	}
-	target, err := a.target(ctx)
+	target, err := a.connectTarget(ctx)
 	if err != nil {
 		return err
 	}

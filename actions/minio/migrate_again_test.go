@@ -123,7 +123,7 @@ func TestAComparisonWithAnotherStoreProvesNothing(t *testing.T) {
 		f := flicker{miniosim.Network{Both: b.Both}, &atomic.Int64{}, &atomic.Bool{}}
 		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 		m.Stores = f
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		for range 200 {
 			if b.Pass(5 * time.Second); f.listed.Load() >= 2 && b.Count("done compare")+b.Count("failed compare") > 0 {
 				break
@@ -170,8 +170,8 @@ func (s terse) VersionsOf(ctx context.Context, bucket, key string) ([]s3.Version
 	return versions, err
 }
 
-// TestALegalHoldThatNoListTellsIsFoundLast: clients set it past the switch. What they removed from ha-minio is no reason
-// to wait.
+// TestALegalHoldThatNoListTellsIsFoundLast: clients set it past the switch. What they removed from ha-minio is no
+// reason to wait.
 func TestALegalHoldThatNoListTellsIsFoundLast(t *testing.T) {
 	for name, late := range map[string]struct {
 		does func(*duo)
@@ -186,7 +186,7 @@ func TestALegalHoldThatNoListTellsIsFoundLast(t *testing.T) {
 				b.asks()
 				m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
 				m.Stores = untold{miniosim.Network{Both: b.Both}}
-				r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+				r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 				b.comes("done cut-over")
 				late.does(b)
 				b.Pass(DefaultKeepSource + 5*time.Minute)
@@ -285,7 +285,7 @@ func TestACheckThatEndsWithAHoldProvesNothingLater(t *testing.T) {
 				if isBelow {
 					m.api = below{m.api, func() bool { return b.Count("started delete-deployment") > 0 }}
 				}
-				cfg, put := b.Config([]actions.Definition{migrating(m)}), false
+				cfg, put := b.Config([]actions.Definition{migrateDefinition(m)}), false
 				cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
 					if !isBelow && !put && b.Count("noted delete-deployment") > 0 {
 						put = true

@@ -45,7 +45,7 @@ func (a *attempt) outputs() (json.RawMessage, error) {
 	return json.Marshal(a.state)
 }
 
-func (a *attempt) note(ctx context.Context) error { return a.step.Note(ctx, a.state) }
+func (a *attempt) recordState(ctx context.Context) error { return a.step.Note(ctx, a.state) }
 
 var (
 	// errInterrupted ends an attempt that was recorded as begun, but had not disabled the Service or was already
@@ -57,20 +57,20 @@ var (
 	errTouched = errors.New("another Kubernetes client changed the selector of Service minio")
 )
 
-// forwardCatchingPanic runs forward and turns a panic into an error, so that the Service is switched back after a
-// panic, too.
-func (a *attempt) forwardCatchingPanic(ctx context.Context) (err error) {
+// makeSwitchCatchingPanic calls makeSwitch and turns a panic into an error, so that the Service is switched back after
+// a panic, too.
+func (a *attempt) makeSwitchCatchingPanic(ctx context.Context) (err error) {
 	defer actions.Catch(a.step.Log, "the switch", &err)
-	return a.forward(ctx)
+	return a.makeSwitch(ctx)
 }
 
-// forward makes the switch, or continues an interrupted switch.
-func (a *attempt) forward(ctx context.Context) error {
+// makeSwitch makes the switch, or continues an interrupted switch.
+func (a *attempt) makeSwitch(ctx context.Context) error {
 	leads, version, err := a.api.Leads(ctx)
 	if err != nil {
 		return err
 	}
-	switched, err := a.switched(ctx, a.state, leads, version)
+	switched, err := a.hasSwitched(ctx, a.state, leads, version)
 	switch {
 	case err != nil:
 		return err
@@ -85,7 +85,7 @@ func (a *attempt) forward(ctx context.Context) error {
 	case a.state.Disabled:
 		return errInterrupted
 	default:
-		if err := a.begin(ctx); err != nil {
+		if err := a.beginSwitch(ctx); err != nil {
 			return err
 		}
 	}
@@ -134,11 +134,11 @@ func (a *attempt) resume(ctx context.Context, version string) error {
 		return outageError{a.state.DisabledAt}
 	}
 	a.state.Resumed = true
-	return a.note(ctx)
+	return a.recordState(ctx)
 }
 
-// begin copies the last changes, records that clients are cut off, and makes the Service select no pods.
-func (a *attempt) begin(ctx context.Context) error {
+// beginSwitch copies the last changes, records that clients are cut off, and makes the Service select no pods.
+func (a *attempt) beginSwitch(ctx context.Context) error {
 	obstacle, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version, a.state.Fingerprint = false, nil, false, false, "", ""
 	a.state.Back, a.state.Away, a.state.Touched = version, "", false
 	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		return err
 	}
 	// The last copy may have taken an hour, so check for a cancel or a pause before clients lose MinIO.
@@ -186,7 +186,7 @@ func (a *attempt) unchangedVersion(ctx context.Context) (version string, err err
 		return "", err
 	case leads != journal.MinioServiceSingle:
 		return "", elsewhereError{leads}
-	case known != "" && !a.trail.unchanged(version, known):
+	case known != "" && !a.trail.isUnchanged(version, known):
 		return "", errTouched
 	}
 	return version, nil
@@ -213,7 +213,7 @@ func (a *attempt) mayBegin(ctx context.Context) (obstacle, error) {
 	}
 	a.state.Forced = obstacle.key
 	a.state.Forces++
-	return obstacle, a.note(ctx)
+	return obstacle, a.recordState(ctx)
 }
 
 // copyWhileServing copies and checks everything that is possible while clients still write.
@@ -227,22 +227,22 @@ func (a *attempt) copyWhileServing(ctx context.Context) error {
 	var result replica.Result
 	var took time.Duration
 	err = runWatched(ctx, func(ctx context.Context) (err error) {
-		if lost, result, took, err = (catchUp{a.migrator}).round(ctx, both, a.step); err != nil {
+		if lost, result, took, err = (catchUp{a.migrator}).makePass(ctx, both, a.step); err != nil {
 			return err
 		}
-		refused, err := both.rehearse(ctx, &actingSettings{of: map[string]map[string]string{}})
+		refused, err := both.rehearseSettings(ctx, &actingSettings{of: map[string]map[string]string{}})
 		lost.settings = append(lost.settings, refused...)
 		return err
 	}, both.watchService(), watchPolicy(a.step))
 	if err != nil {
 		return err
 	}
-	if fast := a.tooFast(result, took, a.listed); fast != "" {
+	if fast := a.tooFastReason(result, took, a.listed); fast != "" {
 		return errors.New(fast)
 	}
 	a.versions = result.Seen
 	// Keep versions that a person released: only the last pass may refuse them, so this pass need not list them.
-	if was := a.state.Uncarried; len(lost.names()) == 0 && !released(was, was, a.step.Action, MinioCarriedOver) {
+	if was := a.state.Uncarried; len(lost.names()) == 0 && !isReleased(was, was, a.step.Action, MinioCarriedOver) {
 		a.state.Uncarried = journal.MinioFound{}
 	}
 	if err := a.requireReleased(lost); err != nil {
@@ -258,7 +258,7 @@ func (a *attempt) requireReleased(lost loss) error {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	found := journal.MinioFound{Count: len(names), Names: names, At: time.Now().UTC()}
-	if found.Count == 0 || released(found, a.state.Uncarried, a.step.Action, MinioCarriedOver) {
+	if found.Count == 0 || isReleased(found, a.state.Uncarried, a.step.Action, MinioCarriedOver) {
 		return nil
 	}
 	a.state.Uncarried = found
@@ -275,7 +275,7 @@ func (a *attempt) finishWhileDisabled(ctx context.Context) error {
 		return a.copyWithoutReplacement(ctx)
 	}
 	a.listener.catchUp(ctx) // events that the old pod does not send before it ends are lost
-	pod, err := a.replace(ctx)
+	pod, err := a.replacePod(ctx)
 	if err != nil {
 		return err
 	}
@@ -284,11 +284,11 @@ func (a *attempt) finishWhileDisabled(ctx context.Context) error {
 		return err
 	}
 	defer both.close()
-	both = both.disabled(a.state.Away)
+	both = both.expectDisabled(a.state.Away)
 	if err := a.copyAndVerify(ctx, both); err != nil {
 		return err
 	}
-	if err := a.stillServes(ctx, pod); err != nil {
+	if err := a.requireStillServes(ctx, pod); err != nil {
 		return err
 	}
 	return a.applyActingSettings(ctx, both)
@@ -311,7 +311,7 @@ func (a *attempt) recordServingPods(ctx context.Context) error {
 	for _, pod := range single.Own() {
 		a.state.Pods, a.state.Controller = append(a.state.Pods, pod.UID), pod.Controller
 	}
-	return a.note(ctx)
+	return a.recordState(ctx)
 }
 
 // copyWithoutReplacement copies the data of the serving pod, if there is one. It runs if a person forced the switch
@@ -326,7 +326,7 @@ func (a *attempt) copyWithoutReplacement(ctx context.Context) error {
 		return err
 	}
 	defer both.close()
-	both = both.disabled(a.state.Away)
+	both = both.expectDisabled(a.state.Away)
 	if _, _, err := a.copyLastWrites(ctx, both); err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func (a *attempt) endServed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, pod := range served(single, a.state) {
+	for _, pod := range servedPods(single, a.state) {
 		err = errors.Join(err, kube.Deleted(a.api.EndSinglePod(ctx, pod.Name, pod.UID, endGrace)))
 	}
 	return err
@@ -364,7 +364,7 @@ func (a *attempt) endServed(ctx context.Context) error {
 
 // copyLastWrites copies the last writes, and lists the data that it could not copy.
 func (a *attempt) copyLastWrites(ctx context.Context, both sides) (loss, replica.Result, error) {
-	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
+	lost, result, _, err := catchUp{a.withoutBandwidthLimit()}.makePass(ctx, both, a.step)
 	if a.lost = lost; err == nil {
 		a.state.Fingerprint, err = both.fingerprint(ctx, result.Fingerprint)
 	}
@@ -384,7 +384,7 @@ func (a *attempt) copyAndVerify(ctx context.Context, both sides) error {
 		return err
 	}
 	// Nothing but this pass has changed data since the pass began.
-	report, err := replica.CompareAfter(ctx, both.source, both.target, result, comparing(a.step, 0, result.Seen))
+	report, err := replica.CompareAfter(ctx, both.source, both.target, result, compareOptions(a.step, 0, result.Seen))
 	if err != nil {
 		return err
 	}

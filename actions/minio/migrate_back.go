@@ -13,9 +13,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// back points the Service back to standalone MinIO after any failure, and also when EKCO is stopping. It does not do so
-// if EKCO already made the Service select the highly available MinIO.
-func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
+// switchBack points the Service back to standalone MinIO after any failure, and also when EKCO is stopping. It does not
+// do so if EKCO already made the Service select the highly available MinIO.
+func (a *attempt) switchBack(ctx context.Context, cause error) (json.RawMessage, error) {
 	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isSelectedElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout)
 	defer cancel()
@@ -23,10 +23,10 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 	defer a.changed()
 	switch {
 	case err != nil:
-		return nil, a.unfinished(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
+		return nil, a.unfinishedError(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
 	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
 		if err := errors.Join(a.recordVersion(ctx), a.endServed(ctx)); err != nil {
-			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to standalone MinIO: %v", err), true)
+			return nil, a.unfinishedError(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to standalone MinIO: %v", err), true)
 		}
 		return a.outputs()
 	}
@@ -38,7 +38,7 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 	}
 	a.noteBack(ctx)
 	a.recordUndone(ctx)
-	return nil, a.unfinished(cause.Error()+"; "+selectsText(leads), interrupted || !a.selectedNoPods)
+	return nil, a.unfinishedError(cause.Error()+"; "+selectsText(leads), interrupted || !a.selectedNoPods)
 }
 
 // selectsText returns a message part that describes what the Service selects.
@@ -52,9 +52,9 @@ func selectsText(service journal.MinioService) string {
 	return "Service minio selects " + string(service)
 }
 
-// unfinished returns an error with the state of the attempt. The attempt counts as failed only if the Service selected
-// no pods during it.
-func (a *attempt) unfinished(left string, waits bool) error {
+// unfinishedError returns an error with the state of the attempt. The attempt counts as failed only if the Service
+// selected no pods during it.
+func (a *attempt) unfinishedError(left string, waits bool) error {
 	outputs, err := json.Marshal(a.state)
 	return errors.Join(err, &actions.UnfinishedError{Left: left, Waits: waits, Outputs: outputs})
 }
@@ -63,7 +63,7 @@ func (a *attempt) unfinished(left string, waits bool) error {
 // no failure, and an EKCO that is killed cannot record anything later.
 func (a *attempt) recordUndone(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		a.step.Log.Warn("cannot record yet that the switch was undone", "error", err)
 	}
 	if err := a.removeOwnSettings(ctx); err != nil {
@@ -110,7 +110,7 @@ func (a *attempt) isServiceTouched(ctx context.Context, leads journal.MinioServi
 	case leads == journal.MinioServiceSingle: // EKCO may also have been killed right before it disabled the Service, or after it pointed the Service back
 		return version != a.state.Back && !a.isOwnChange(ctx, version)
 	}
-	switched, err := a.switched(ctx, a.state, leads, version)
+	switched, err := a.hasSwitched(ctx, a.state, leads, version)
 	return !switched || err != nil
 }
 
@@ -121,7 +121,7 @@ func (a *attempt) recordGivenUp(ctx context.Context) {
 		return
 	}
 	a.state.Switches = false
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		a.step.Log.Warn("cannot record yet that the switch is being undone", "error", err)
 	}
 }
@@ -170,7 +170,7 @@ func (a *attempt) removeOwnSettings(ctx context.Context) error {
 // removeActingSettings removes all settings that act automatically from the target, including settings that an earlier
 // migration left.
 func (m *migrator) removeActingSettings(ctx context.Context) error {
-	target, err := m.target(ctx)
+	target, err := m.connectTarget(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestAPanicWhileNobodyCanWriteTakesTheServiceBack(t *testing.T) {
 		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 		m.Stores = broken{miniosim.Network{Both: b.Both}, func() bool { return is.Load() && b.ServiceLeads() == "" }}
 		b.asks()
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.comes("done catch-up")
 		is.Store(true)
 		b.comes("failed cut-over")
@@ -92,7 +92,7 @@ func (b *duo) refuses(r *refusing) *actionstest.Running {
 	r.API = b.Client(b.Objects)
 	m := &migrator{api: r, changed: func() {}, Migration: b.migration}
 	m.Stores = miniosim.Network{Both: b.Both}
-	return b.Start(b.Config([]actions.Definition{migrating(m)}))
+	return b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 }
 
 // TestWhatActsByItselfIsTakenFromTheTargetWhereTheSwitchFails: it would expire what was copied.

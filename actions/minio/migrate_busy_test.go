@@ -57,7 +57,7 @@ func (b *duo) disturb(d *disturbed) *actionstest.Running {
 	d.Stores = miniosim.Network{Both: b.Both}
 	m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 	m.Stores = d
-	return b.Start(b.Config([]actions.Definition{migrating(m)}))
+	return b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 }
 
 // TestMoreChangesThanCanBeToldApartHoldIt: nobody could say that all is the same.
@@ -73,7 +73,7 @@ func TestMoreChangesThanCanBeToldApartHoldIt(t *testing.T) {
 	if stays := (differencesByName{unnamedDifferences: "differ"}).remaining(differencesByName{unnamedDifferences: "differ"}); len(stays) != 0 {
 		t.Errorf("%v is said to stay", stays)
 	}
-	_, err := catchUp{}.unfinished(journal.MinioCaughtUp{Versions: 20_000, Listed: journal.Duration(time.Minute)})
+	_, err := catchUp{}.unfinishedError(journal.MinioCaughtUp{Versions: 20_000, Listed: journal.Duration(time.Minute)})
 	left, is := errors.AsType[*actions.UnfinishedError](err)
 	if !is || !left.Waits {
 		t.Fatalf("it comes to %v", err)

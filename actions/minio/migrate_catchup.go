@@ -48,10 +48,10 @@ func (s catchUp) copyUntilSame(ctx context.Context, both sides, step actions.Ste
 	var known differencesByName
 	found := journal.MinioCaughtUp{}
 	for range maxRounds {
-		lost, result, took, err := s.round(ctx, both, step)
+		lost, result, took, err := s.makePass(ctx, both, step)
 		if errors.As(err, new(unnamedError)) {
 			found.Versions, found.TooFast, found.TooFastSince = result.Seen, err.Error(), time.Now().UTC()
-			return s.unfinished(found)
+			return s.unfinishedError(found)
 		}
 		if err != nil {
 			return nil, err
@@ -65,22 +65,22 @@ func (s catchUp) copyUntilSame(ctx context.Context, both sides, step actions.Ste
 			return nil, fmt.Errorf("standalone MinIO and ha-minio still differ after another copy, although clients changed nothing: %s", strings.Join(stays, ", "))
 		}
 		found.Versions, found.Listed = result.Seen, journal.Duration(report.Listed)
-		found.TooFast, found.TooFastSince = s.tooFast(result, took, report.Listed), time.Now().UTC()
+		found.TooFast, found.TooFastSince = s.tooFastReason(result, took, report.Listed), time.Now().UTC()
 		if found.TooFast != "" {
 			known = now
 			continue
 		}
 		found.TooFastSince = time.Time{}
 		if len(now) == 0 || known != nil && !known.hasUnnamed() && !now.hasUnnamed() {
-			return s.complete(ctx, both, found, report, lost)
+			return s.completeStep(ctx, both, found, report, lost)
 		}
 		known = now
 	}
-	return s.unfinished(found)
+	return s.unfinishedError(found)
 }
 
-// unfinished returns an error with the reason why EKCO could not catch up.
-func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
+// unfinishedError returns an error with the reason why EKCO could not catch up.
+func (catchUp) unfinishedError(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
 		found.TooFast = fmt.Sprintf("standalone MinIO changes faster than EKCO can compare it: in each of %d comparisons more than %d of %d versions differed; the last one took %s",
 			maxRounds, replica.MaxDifferences, found.Versions, time.Duration(found.Listed).Round(time.Second))
@@ -90,8 +90,8 @@ func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) 
 	return nil, errors.Join(err, &actions.UnfinishedError{Left: found.TooFast, Waits: true, Outputs: outputs})
 }
 
-// round makes one pass over all data. It starts with buckets, users and policies.
-func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext) (loss, replica.Result, time.Duration, error) {
+// makePass makes one pass over all data. It starts with buckets, users and policies.
+func (s catchUp) makePass(ctx context.Context, both sides, step actions.StepContext) (loss, replica.Result, time.Duration, error) {
 	began := time.Now()
 	lost, err := both.prepare(ctx)
 	if err != nil {
@@ -102,11 +102,11 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 		return loss{}, replica.Result{}, 0, err
 	}
 	estimate := meter{began: began, total: all.Versions, bytes: all.Bytes}
-	if err := both.listener.failure(); err != nil {
+	if err := both.listener.takeFailure(); err != nil {
 		step.Log.Warn("EKCO missed events of standalone MinIO, so it may not know of all removals", "error", err)
 	}
-	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
-		Progress: func(p replica.Progress) { step.Report(estimate.progress(p)) }, Removed: both.removed,
+	result, err := replica.Pass(ctx, both.source, both.target, s.limitBandwidth(replica.Options{
+		Progress: func(p replica.Progress) { step.Report(estimate.estimate(p)) }, Removed: both.mayRemove,
 	}))
 	if err == nil {
 		both.listener.forgetBeforePass()
@@ -120,18 +120,18 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 
 // compareAll compares both sides. versions is the number of versions that the source had in the last pass.
 func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
-	options := comparing(step, sample, versions)
-	options.Removed = both.removed
+	options := compareOptions(step, sample, versions)
+	options.Removed = both.mayRemove
 	return replica.Compare(ctx, both.source, both.target, options)
 }
 
-// comparing returns options for a comparison that reports its progress.
-func comparing(step actions.StepContext, sample, versions int64) replica.CompareOptions {
+// compareOptions returns options for a comparison that reports its progress.
+func compareOptions(step actions.StepContext, sample, versions int64) replica.CompareOptions {
 	estimate := meter{began: time.Now(), total: versions}
 	return replica.CompareOptions{
 		Sample: sample,
 		Progress: func(versions int64) {
-			now := estimate.progress(replica.Progress{Seen: versions})
+			now := estimate.estimate(replica.Progress{Seen: versions})
 			now.Missing = "EKCO compares both sides"
 			step.Report(now)
 		},
@@ -147,9 +147,9 @@ func (e unnamedError) Error() string {
 		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
 }
 
-// tooFast returns a reason if it takes longer to copy the changes of one pass than the switch may take, and ""
+// tooFastReason returns a reason if it takes longer to copy the changes of one pass than the switch may take, and ""
 // otherwise. listed is how long it takes to list the versions, because a slow list is no sign of fast changes.
-func (m Migration) tooFast(result replica.Result, took, listed time.Duration) string {
+func (m Migration) tooFastReason(result replica.Result, took, listed time.Duration) string {
 	limit := m.limit(result.Seen, listed)
 	if result.Changes() == 0 || took-listed <= limit {
 		return ""
@@ -158,10 +158,10 @@ func (m Migration) tooFast(result replica.Result, took, listed time.Duration) st
 		result.Seen, took.Round(time.Second), listed.Round(time.Second), limit.Round(time.Second), result.Changes(), float64(result.Changes())/max(took.Seconds(), 0.001), result.CopiedBytes)
 }
 
-// complete completes the step after it has also tried the settings that act automatically.
-func (s catchUp) complete(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
+// completeStep completes the step after it has also tried the settings that act automatically.
+func (s catchUp) completeStep(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
 	keeps := actingSettings{of: map[string]map[string]string{}}
-	refused, err := both.rehearse(ctx, &keeps)
+	refused, err := both.rehearseSettings(ctx, &keeps)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ const (
 )
 
 func (m *migrator) preflights() map[string]actions.Preflight {
-	all := map[string]actions.Preflight{MinioHealthy: healthy(m.api)}
+	all := map[string]actions.Preflight{MinioHealthy: requireHealthy(m.api)}
 	for name, check := range map[string]actions.PreflightFunc{
 		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.hasRoom,
 		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.mayTry,
@@ -262,9 +262,9 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio serves; standalone MinIO is kept until it has served long enough")
 }
 
-// incomplete returns a text that names the missing replicas. If only a quorum runs, the loss of one more replica loses
-// objects.
-func (m *migrator) incomplete(ctx context.Context) string {
+// missingReplicasText returns a text that names the missing replicas. If only a quorum runs, the loss of one more
+// replica loses objects.
+func (m *migrator) missingReplicasText(ctx context.Context) string {
 	live, lacks, err := m.api.Unready(ctx)
 	switch {
 	case err != nil:
@@ -302,7 +302,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if verdict := m.serviceUntouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	if lacks := m.incomplete(ctx); lacks != "" {
+	if lacks := m.missingReplicasText(ctx); lacks != "" {
 		return actions.Hold("standalone MinIO is deleted only while all replicas of ha-minio are ready: " + lacks).About("unhealthy")
 	}
 	plan, err := planOf(record)

@@ -52,9 +52,9 @@ func (s copyObjects) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	n := &copyRecorder{ctx: ctx, step: step, before: at, at: at, last: time.Now(), meter: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
 	var result replica.Result
 	err = runWatched(ctx, func(ctx context.Context) (err error) {
-		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
+		result, err = replica.Pass(ctx, both.source, both.target, s.limitBandwidth(replica.Options{
 			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
-			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.removed,
+			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.mayRemove,
 			// The pass reports its position more often than EKCO records it, for example at the end of each bucket.
 			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteInterval / 30,
 		}))
@@ -63,7 +63,7 @@ func (s copyObjects) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	if err != nil {
 		return nil, asWait(err)
 	}
-	done := n.now(n.at)
+	done := n.totalProgress(n.at)
 	done.Versions, done.Bytes = at.Versions+result.Seen, at.Bytes+result.SeenBytes
 	done.Complete, done.NotCarried = true, slices.Concat(at.NotCarried, loss{versions: result.NotCarried.First}.names())
 	return json.Marshal(done)
@@ -76,7 +76,7 @@ func (s copyObjects) watchRoom(both sides, step actions.StepContext, all journal
 		if step.Action.HasForced(MinioRoom, keyRoom) {
 			return nil
 		}
-		lacks, err := s.lacksRoom(ctx, both, all, n.now(journal.MinioCopied{}))
+		lacks, err := s.lacksRoom(ctx, both, all, n.totalProgress(journal.MinioCopied{}))
 		if err != nil {
 			step.Log.Debug("cannot check the free space", "error", err)
 			return nil
@@ -106,11 +106,11 @@ func (n *copyRecorder) progress(p replica.Progress) {
 	n.mu.Lock()
 	n.seen = p
 	n.mu.Unlock()
-	n.step.Report(n.meter.progress(p))
+	n.step.Report(n.meter.estimate(p))
 }
 
-// now returns the progress of earlier attempts plus the progress of this attempt.
-func (n *copyRecorder) now(at journal.MinioCopied) journal.MinioCopied {
+// totalProgress returns the progress of earlier attempts plus the progress of this attempt.
+func (n *copyRecorder) totalProgress(at journal.MinioCopied) journal.MinioCopied {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at.Versions, at.Bytes = n.before.Versions+n.seen.Seen, n.before.Bytes+n.seen.SeenBytes
@@ -118,7 +118,7 @@ func (n *copyRecorder) now(at journal.MinioCopied) journal.MinioCopied {
 }
 
 func (n *copyRecorder) checkpoint(position replica.Position) error {
-	now := n.now(journal.MinioCopied{Bucket: position.Bucket, Key: position.Key, BucketDone: position.Complete, NotCarried: n.before.NotCarried})
+	now := n.totalProgress(journal.MinioCopied{Bucket: position.Bucket, Key: position.Key, BucketDone: position.Complete, NotCarried: n.before.NotCarried})
 	if time.Since(n.last) < noteInterval && now.Versions-n.at.Versions < noteObjects {
 		return nil
 	}
@@ -136,7 +136,7 @@ type meter struct {
 	before       journal.MinioCopied
 }
 
-func (m meter) progress(p replica.Progress) actions.Progress {
+func (m meter) estimate(p replica.Progress) actions.Progress {
 	done, bytes := m.before.Versions+p.Seen, m.before.Bytes+p.SeenBytes
 	now := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
 	took := time.Since(m.began).Seconds()

@@ -52,7 +52,7 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	case err != nil:
 		return proof, err
 	}
-	switched, err := s.switched(ctx, state, leads, version)
+	switched, err := s.hasSwitched(ctx, state, leads, version)
 	switch {
 	case err != nil:
 		return proof, err
@@ -71,10 +71,10 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return proof, err
 }
 
-// switched reports whether the Service selects the highly available MinIO because EKCO switched it. It returns true if
-// the record has the resource version of the switch, or if the record announces the switch and no other client has set
-// the selector.
-func (m *migrator) switched(ctx context.Context, state journal.MinioCutOver, leads journal.MinioService, version string) (bool, error) {
+// hasSwitched reports whether the Service selects the highly available MinIO because EKCO switched it. It returns true
+// if the record has the resource version of the switch, or if the record announces the switch and no other client has
+// set the selector.
+func (m *migrator) hasSwitched(ctx context.Context, state journal.MinioCutOver, leads journal.MinioService, version string) (bool, error) {
 	if leads != journal.MinioServiceHA || !state.Switches || state.Version != "" {
 		return leads == journal.MinioServiceHA && state.Switches, nil
 	}
@@ -88,14 +88,14 @@ func (s cutOver) connectedReason(ctx context.Context, state journal.MinioCutOver
 	if err != nil {
 		return err.Error()
 	}
-	if left := served(single, state); len(left) > 0 {
+	if left := servedPods(single, state); len(left) > 0 {
 		return "clients may still be connected to pod " + left[0].Name
 	}
 	return ""
 }
 
-// served returns the pods that served, still exist and are not being deleted.
-func served(single minio.Single, state journal.MinioCutOver) (pods []minio.SinglePod) {
+// servedPods returns the pods that served, still exist and are not being deleted.
+func servedPods(single minio.Single, state journal.MinioCutOver) (pods []minio.SinglePod) {
 	for _, pod := range single.Own() {
 		if slices.Contains(state.Pods, pod.UID) && pod.State != journal.MinioPodEnds {
 			pods = append(pods, pod)
@@ -111,8 +111,8 @@ func (s cutOver) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		_, unknown := attempt.pointBackUntilDone(ctx)
 		return nil, errors.Join(err, unknown)
 	}
-	if err := attempt.forwardCatchingPanic(ctx); err != nil {
-		return attempt.back(ctx, err)
+	if err := attempt.makeSwitchCatchingPanic(ctx); err != nil {
+		return attempt.switchBack(ctx, err)
 	}
 	s.changed()
 	return attempt.outputs()

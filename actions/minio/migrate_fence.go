@@ -115,7 +115,7 @@ func (f *fence) readService(ctx context.Context, q *serviceRead) {
 		q.err = errServes
 	case leads != expected:
 		q.err = elsewhereError{leads}
-	case version != "" && !f.trail.unchanged(has, version):
+	case version != "" && !f.trail.isUnchanged(has, version):
 		q.err = errTouched
 	default:
 		f.mu.Lock()

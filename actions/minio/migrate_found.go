@@ -54,7 +54,7 @@ func usersOnlyIn(ctx context.Context, one, other minio.Store) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	return ours.Beyond(theirs), nil
+	return ours.NotIn(theirs), nil
 }
 
 // textOf returns a text for persons that names the data that EKCO found.
@@ -82,9 +82,9 @@ func releaseCommand(key string, record journal.ActionRecord) string {
 	return fmt.Sprintf("\"ekco retry --force --list %s %s\"", key, record.ID)
 }
 
-// released reports whether a person released everything in found. The person released the names that the earlier hold,
-// shown, listed.
-func released(found, shown journal.MinioFound, record journal.ActionRecord, preflight string) bool {
+// isReleased reports whether a person released everything in found. The person released the names that the earlier
+// hold, shown, listed.
+func isReleased(found, shown journal.MinioFound, record journal.ActionRecord, preflight string) bool {
 	named := found.Count == len(found.Names) && !slices.ContainsFunc(found.Names, func(name string) bool { return !slices.Contains(shown.Names, name) })
 	return named && found.Store == shown.Store && record.HasForced(preflight, keyFor(shown))
 }
@@ -93,7 +93,7 @@ func released(found, shown journal.MinioFound, record journal.ActionRecord, pref
 // due after [recheckInterval], or when a person asks for one.
 func holdFor(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
 	asked := record.Steps[step].Attempts == 0
-	if found.Count == 0 || asked || !happenedWithin(found.At, recheckInterval) || released(found, found, record, preflight) {
+	if found.Count == 0 || asked || !happenedWithin(found.At, recheckInterval) || isReleased(found, found, record, preflight) {
 		return actions.Pass()
 	}
 	return actions.Hold(reason).AboutList(keyFor(found))
@@ -142,7 +142,7 @@ func missingText(step string, left journal.MinioCompared, record journal.ActionR
 
 // compareStores checks whether the highly available MinIO has all data of standalone MinIO, if EKCO did not make the
 // switch itself. Data that clients overwrote there later does not count as missing. Data that clients deleted there
-// later does: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
+// later does count: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
 type compareStores struct{ *migrator }
 
 func (s compareStores) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -168,7 +168,7 @@ func requireNothingMissing(step actions.StepContext, left *journal.MinioCompared
 	if err != nil {
 		return nil, err
 	}
-	left.Done = left.Count == 0 || released(left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
+	left.Done = left.Count == 0 || isReleased(left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
 	outputs, err := json.Marshal(left)
 	if err != nil || left.Done {
 		return outputs, err
@@ -189,7 +189,7 @@ func unknownResult(why error, store string) journal.MinioCompared {
 
 // compareOnce compares after it has made sure that no client can write to standalone MinIO.
 func (s compareStores) compareOnce(ctx context.Context, step actions.StepContext) (journal.MinioCompared, error) {
-	version, err := s.serves(ctx)
+	version, err := s.servingVersion(ctx)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
@@ -201,10 +201,10 @@ func (s compareStores) compareOnce(ctx context.Context, step actions.StepContext
 	var found journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		found, err = both.missingSince(ctx, "", replica.Alone)
+		found, err = both.missingDataSince(ctx, "", replica.Alone)
 	}
 	if err == nil {
-		err = both.mustBe(ctx, left.Store, left.Target) // the comparison may have taken hours
+		err = both.requireIDs(ctx, left.Store, left.Target) // the comparison may have taken hours
 	}
 	if isUnknown(err) {
 		found, err = unknownResult(err, left.Store), nil
@@ -213,15 +213,15 @@ func (s compareStores) compareOnce(ctx context.Context, step actions.StepContext
 		return journal.MinioCompared{}, err
 	}
 	found.Version, found.Target = version, left.Target
-	then, err := s.serves(ctx)
+	then, err := s.servingVersion(ctx)
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
 	return found, err
 }
 
-// missing returns the data of standalone MinIO that the highly available MinIO lacks or has in another form.
-func (s sides) missing(ctx context.Context, objects objectsOnlyIn) (journal.MinioFound, error) {
+// missingData returns the data of standalone MinIO that the highly available MinIO lacks or has in another form.
+func (s sides) missingData(ctx context.Context, objects objectsOnlyIn) (journal.MinioFound, error) {
 	found, err := onlyIn(ctx, s.source, s.target, time.Time{}, objects)
 	if err == nil {
 		err = addChanged(ctx, s.source, s.target, false, &found)
@@ -276,9 +276,9 @@ func mayBeOfClients(name s3.SettingName, value string) bool {
 	return value != "" && value != s3.VersioningEnabled && name != s3.Region && (name != s3.ObjectLock || strings.Contains(value, "<Rule>"))
 }
 
-// serves returns the Service's resource version. It returns an error unless the Service selects the highly available
-// MinIO, because clients use standalone MinIO until then.
-func (s compareStores) serves(ctx context.Context) (version string, err error) {
+// servingVersion returns the Service's resource version. It returns an error unless the Service selects the highly
+// available MinIO, because clients use standalone MinIO until then.
+func (s compareStores) servingVersion(ctx context.Context) (version string, err error) {
 	leads, version, err := s.api.Leads(ctx)
 	if err == nil && leads != journal.MinioServiceHA {
 		err = &actions.UnfinishedError{Left: selectsText(leads), Waits: true}
@@ -331,7 +331,7 @@ func (s compareStores) cutOff(ctx context.Context, step actions.StepContext, lef
 	}
 	soon, cancel := context.WithTimeout(ctx, successorTimeout)
 	defer cancel()
-	pod, err = old.replace(soon)
+	pod, err = old.replacePod(soon)
 	if crowded := crowdedError(""); errors.As(err, &crowded) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return both, notCutOffError(err.Error())
 	}
@@ -341,7 +341,7 @@ func (s compareStores) cutOff(ctx context.Context, step actions.StepContext, lef
 	if err != nil {
 		return both, err
 	}
-	if err = both.mustBe(ctx, left.Store, left.Target); err != nil {
+	if err = both.requireIDs(ctx, left.Store, left.Target); err != nil {
 		both.close()
 	}
 	return both, err

@@ -167,7 +167,7 @@ func TestWhatIsWrittenDuringAComparisonIsNotTakenForCompared(t *testing.T) {
 		b.asks()
 		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 		m.Stores = noticed{miniosim.Network{Both: b.Both}, sync.OnceFunc(func() { b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now()) })}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late (null, ")
 		r.Halt()
 	})
@@ -199,7 +199,7 @@ func TestAComparisonThatFailsIsNone(t *testing.T) {
 		b.asks()
 		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 		m.Stores = unsettled{miniosim.Network{Both: b.Both}}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.Pass(DefaultKeepSource)
 		b.comes("failed compare")
 		b.Pass(time.Hour)

@@ -184,7 +184,7 @@ func (s deleteDeployment) requireNothingNested(ctx context.Context, step actions
 	_, err := findNested{s.api, s.sourceDrive}.Do(ctx, step)
 	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
 		// The last check is no longer valid, also if another client deletes the Deployment now.
-		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID, Outputs: json.RawMessage("{}")}
+		return &actions.UnfinishedError{Left: found.Left, Waits: true, RepeatStep: step.Planned.ID, Outputs: json.RawMessage("{}")}
 	}
 	return err
 }
@@ -219,7 +219,7 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		left, err = both.missingSince(ctx, was, replica.Written)
+		left, err = both.missingDataSince(ctx, was, replica.Written)
 	}
 	if err == nil {
 		err = both.identify(ctx, record) // the check may have taken hours
@@ -231,9 +231,9 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	return left, err
 }
 
-// missingSince is missing, but only if the fingerprint of standalone MinIO differs from was. If it does not, only
-// attributes may have changed that standalone MinIO does not list.
-func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
+// missingDataSince is [sides.missingData], but compares nothing if the fingerprint of standalone MinIO still equals
+// was. Only attributes that standalone MinIO does not list may then have changed.
+func (s sides) missingDataSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return left, err
@@ -241,7 +241,7 @@ func (s sides) missingSince(ctx context.Context, was string, objects objectsOnly
 	switch left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); {
 	case err != nil:
 	case left.Fingerprint != was:
-		left.MinioFound, err = s.missing(ctx, objects)
+		left.MinioFound, err = s.missingData(ctx, objects)
 	case all.Fingerprint.Incomplete:
 		err = addChanged(ctx, s.source, s.target, false, &left.MinioFound)
 	}
@@ -310,7 +310,7 @@ func (s deleteSingleClaim) keepIfNeeded(ctx context.Context, record journal.Acti
 	if err = errors.Join(err, known); err != nil || was == "" {
 		return actions.Proof{Missing: claimExists}, err
 	}
-	target, err := s.target(ctx)
+	target, err := s.connectTarget(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}

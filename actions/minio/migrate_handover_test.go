@@ -680,6 +680,6 @@ func TestADeletionWithoutAnAnswerCounts(t *testing.T) {
 		b.asks()
 		m := &migrator{api: unanswered{b.Client(b.Objects)}, changed: func() {}, listener: &listener{}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
-		b.ends(b.Start(b.Config([]actions.Definition{migrating(m)})), handedOver)
+		b.ends(b.Start(b.Config([]actions.Definition{migrateDefinition(m)})), handedOver)
 	})
 }

@@ -45,8 +45,8 @@ type listener struct {
 	// stops waiting for them.
 	echoes map[string]func()
 	silent bool
-	// removals are the removals since the last full pass, before those between the last two passes. The values are
-	// milliseconds since 1970.
+	// removals has the removals since the last full pass. before has the removals between the last two full passes. The
+	// values are milliseconds since 1970.
 	removals, before map[removalHash]int64
 	// failed is the reason why EKCO missed events. It is nil after the reason was logged.
 	failed error
@@ -63,7 +63,7 @@ func hashOf(bucket, key, id string) removalHash {
 // listen starts to listen to a pod before it returns, if ctx is the context of an open migration. It closes the store
 // when listening ends.
 func (h *listener) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
-	life := actions.Life(ctx)
+	life := actions.RunContext(ctx)
 	if h == nil || life == nil {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (h *listener) catchUp(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		h.fails(fmt.Errorf("wait until standalone MinIO has reported all events: %w", err))
+		h.storeFailure(fmt.Errorf("wait until standalone MinIO has reported all events: %w", err))
 	}
 }
 
@@ -150,14 +150,14 @@ func (h *listener) isSilent(seen bool) bool {
 // follow listens to a pod, with one connection after the other, until the migration is over or listens to another pod.
 func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 	defer store.Close()
-	for h.needs(life, pod) {
+	for h.mustFollow(life, pod) {
 		one, end := context.WithTimeout(life, listenLease+listenOverlap)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			defer end()
-			if err := store.Hear(one, h.take); one.Err() == nil {
-				h.fails(err)
+			if err := store.Hear(one, h.storeRemoval); one.Err() == nil {
+				h.storeFailure(err)
 			}
 		}()
 		select {
@@ -172,13 +172,13 @@ func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 	}
 }
 
-func (h *listener) needs(life context.Context, pod string) bool {
+func (h *listener) mustFollow(life context.Context, pod string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.pod == pod && life.Err() == nil
 }
 
-func (h *listener) take(removal s3.Removal) {
+func (h *listener) storeRemoval(removal s3.Removal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if echo := h.echoes[removal.Key]; echo != nil {
@@ -193,14 +193,14 @@ func (h *listener) take(removal s3.Removal) {
 	}
 }
 
-func (h *listener) fails(err error) {
+func (h *listener) storeFailure(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed = err
 }
 
-// failure returns the reason why EKCO missed events, and clears it.
-func (h *listener) failure() error {
+// takeFailure returns the reason why EKCO missed events, and clears it.
+func (h *listener) takeFailure() error {
 	if h == nil {
 		return nil
 	}
@@ -210,9 +210,9 @@ func (h *listener) failure() error {
 	return h.failed
 }
 
-// removed reports whether an event reported the removal of this version, its object or its bucket after the version was
-// written. A version without a key means the bucket itself.
-func (h *listener) removed(bucket string, v s3.Version) bool {
+// isRemoved reports whether an event reported the removal of this version, its object or its bucket after the version
+// was written. A version without a key means the bucket itself.
+func (h *listener) isRemoved(bucket string, v s3.Version) bool {
 	if h == nil {
 		return false
 	}
@@ -252,7 +252,7 @@ func (m *migrator) releasedItems(record journal.ActionRecord) (func(name string)
 	}
 	names := map[string]bool{}
 	for preflight, shown := range map[string]journal.MinioFound{MinioNothingForeign: prepared.Foreign, MinioSourceKept: cut.Lost} {
-		if released(shown, shown, record, preflight) {
+		if isReleased(shown, shown, record, preflight) {
 			for _, name := range shown.Names {
 				names[name] = true
 			}

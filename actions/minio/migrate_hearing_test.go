@@ -34,7 +34,7 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 		store.AddBucket("c", nil)
 		life, over := context.WithCancel(t.Context())
 		listens := func(pod, id string) {
-			if err := h.listen(actions.WithLife(life), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
+			if err := h.listen(actions.WithRunContext(life), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -58,47 +58,47 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 			"before it listened": {"b", unheard, false}, "the same": {"b", old, true}, "written since": {"b", later, false}, "lost": {"b", lost, false},
 			"with its bucket": {"c", other, true}, "a bucket": {"c", s3.Version{}, true}, "another bucket": {"b", s3.Version{}, false},
 		} {
-			if got := h.removed(test.bucket, test.v); got != test.want {
+			if got := h.isRemoved(test.bucket, test.v); got != test.want {
 				t.Errorf("%s: removed: %t", name, got)
 			}
 		}
 		for range 20 { // as long as the migration is open, through the end of each connection
 			time.Sleep(20 * time.Minute)
 			v := version("often")
-			if store.Delete("b", "often", time.Now()); !h.removed("b", v) {
+			if store.Delete("b", "often", time.Now()); !h.isRemoved("b", v) {
 				t.Fatalf("it is not heard at %s", time.Now())
 			}
 		}
 		h.forgetBeforePass()
-		if !h.removed("b", old) {
+		if !h.isRemoved("b", old) {
 			t.Error("a pass that began before it may not have removed it")
 		}
-		if h.forgetBeforePass(); h.removed("b", old) {
+		if h.forgetBeforePass(); h.isRemoved("b", old) {
 			t.Error("it is never forgotten")
 		}
 		v := version("often")
 		store.Delete("b", "often", time.Now())
 		listens("two", "another store")
-		if h.removed("b", v) {
+		if h.isRemoved("b", v) {
 			t.Error("what was removed from one store is proof for another")
 		}
 		over()
 		synctest.Wait()
 		v = version("late")
-		if store.Delete("b", "late", time.Now()); h.removed("b", v) {
+		if store.Delete("b", "late", time.Now()); h.isRemoved("b", v) {
 			t.Error("it listens though the migration is over")
 		}
-		if err := h.failure(); err != nil {
+		if err := h.takeFailure(); err != nil {
 			t.Error(err)
 		}
 		life, over = context.WithCancel(t.Context())
 		listens("two", "another store") // of the next migration
 		v = version("next")
-		if store.Delete("b", "next", time.Now()); !h.removed("b", v) || h.failure() == nil {
+		if store.Delete("b", "next", time.Now()); !h.isRemoved("b", v) || h.takeFailure() == nil {
 			t.Error("the next migration hears nothing, or nobody is told that there was a gap")
 		}
 		over()
-		if (*listener)(nil).removed("b", v) {
+		if (*listener)(nil).isRemoved("b", v) {
 			t.Error("nobody listens, and it is heard")
 		}
 	})
@@ -124,7 +124,7 @@ func TestAPodThatReportedNoEchoDoesNotSpeakForTheNext(t *testing.T) {
 		store.AddBucket("b", nil)
 		busy := mute{plainStore{store}, began.Add(2 * echoTimeout)}
 		for _, pod := range []string{"one", "two", "three"} {
-			if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return busy, nil }); err != nil {
+			if err := h.listen(actions.WithRunContext(t.Context()), minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return busy, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -140,17 +140,17 @@ func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 		store, h := s3sim.New(), &listener{}
 		store.AddBucket("b", nil)
 		began := time.Now()
-		if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore: plainStore{store}}, nil }); err != nil {
+		if err := h.listen(actions.WithRunContext(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore: plainStore{store}}, nil }); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			h.catchUp(t.Context())
 		}
-		if took := time.Since(began); took != echoTimeout || h.failure() == nil || h.failure() != nil {
+		if took := time.Since(began); took != echoTimeout || h.takeFailure() == nil || h.takeFailure() != nil {
 			t.Errorf("it took %s", took)
 		}
 		v := store.Write("b", "key", "text", s3.Attributes{}, time.Now())
-		if store.Delete("b", "key", time.Now()); !h.removed("b", v) {
+		if store.Delete("b", "key", time.Now()); !h.isRemoved("b", v) {
 			t.Error("what it reports is not heard")
 		}
 	})
@@ -167,10 +167,10 @@ func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
 	h := &listener{removals: map[removalHash]int64{}}
 	at, long, before := time.Now(), strings.Repeat("x", 1000), heap()
 	take := func(i int, at time.Time) {
-		h.take(s3.Removal{Bucket: "bucket", Key: fmt.Sprint(long, i), ID: s3.NullVersion, At: at})
+		h.storeRemoval(s3.Removal{Bucket: "bucket", Key: fmt.Sprint(long, i), ID: s3.NullVersion, At: at})
 	}
 	removed := func(i int, at time.Time) bool {
-		return h.removed("bucket", s3.Version{Key: fmt.Sprint(long, i), ID: s3.NullVersion, Modified: at})
+		return h.isRemoved("bucket", s3.Version{Key: fmt.Sprint(long, i), ID: s3.NullVersion, Modified: at})
 	}
 	for range 2 {
 		h.forgetBeforePass()
@@ -194,8 +194,8 @@ func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
 // TestARemovalOfNothingIsNoProof: what was not there may have been lost.
 func TestARemovalOfNothingIsNoProof(t *testing.T) {
 	h := &listener{removals: map[removalHash]int64{}}
-	h.take(s3.Removal{Bucket: "bucket", Key: "key", ID: s3.NullVersion, At: time.Now(), Nothing: true})
-	if h.removed("bucket", s3.Version{Key: "key", ID: s3.NullVersion, Modified: time.Now().Add(-time.Hour)}) {
+	h.storeRemoval(s3.Removal{Bucket: "bucket", Key: "key", ID: s3.NullVersion, At: time.Now(), Nothing: true})
+	if h.isRemoved("bucket", s3.Version{Key: "key", ID: s3.NullVersion, Modified: time.Now().Add(-time.Hour)}) {
 		t.Error("it counts")
 	}
 }
@@ -211,7 +211,7 @@ func TestARemovalIsOfThatVersion(t *testing.T) {
 		h := &listener{removals: map[removalHash]int64{}}
 		heard := removal
 		heard.At = at
-		if h.take(heard); h.removed("b", v) != want {
+		if h.storeRemoval(heard); h.isRemoved("b", v) != want {
 			t.Errorf("%+v: removed: %t", removal, !want)
 		}
 	}
@@ -251,27 +251,27 @@ func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 		first, over := context.WithCancel(t.Context())
 		second, end := context.WithCancel(t.Context())
 		defer end()
-		listens(actions.WithLife(first), "one")
-		listens(actions.WithLife(second), "one") // which begins before the other has ended
+		listens(actions.WithRunContext(first), "one")
+		listens(actions.WithRunContext(second), "one") // which begins before the other has ended
 		over()
 		synctest.Wait()
-		listens(actions.WithLife(second), "one")
+		listens(actions.WithRunContext(second), "one")
 		v := store.Write("b", "key", "text", s3.Attributes{}, time.Now())
-		if store.Delete("b", "key", time.Now()); !h.removed("b", v) || h.failure() == nil {
+		if store.Delete("b", "key", time.Now()); !h.isRemoved("b", v) || h.takeFailure() == nil {
 			t.Error("the second migration hears nothing, or nobody is told of the gap")
 		}
 		before := closed.Load()
-		listens(actions.WithLife(second), "two")
+		listens(actions.WithRunContext(second), "two")
 		if time.Sleep(listenLease + listenOverlap); closed.Load() != before+1 {
 			t.Errorf("%d connections were closed with the pod of before", closed.Load()-before)
 		}
-		if err := h.failure(); err != nil {
+		if err := h.takeFailure(); err != nil {
 			t.Error(err)
 		}
 		ends = true
-		listens(actions.WithLife(second), "three")
+		listens(actions.WithRunContext(second), "three")
 		synctest.Wait()
-		if h.failure() == nil {
+		if h.takeFailure() == nil {
 			t.Error("nobody is told that a connection ended")
 		}
 	})

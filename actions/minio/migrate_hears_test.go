@@ -148,13 +148,13 @@ func TestAPauseIsHeardByWhatTakesLong(t *testing.T) {
 				b.Target.AddBucket(kept, s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Lifecycle: "<expire/>"}) // EKCO unsets it
 				b.asks()
 				b.Source.SetLatency(100 * time.Millisecond)
-				paused := actionstest.Answering(actions.Pass())
+				paused := actionstest.NewPreflight(actions.Pass())
 				r := b.Start(actionstest.With(b.Config(b.definitions(nil)), map[string]actions.Preflight{"Paused": paused}))
 				b.comes("started " + step)
 				b.slow(true)
 				w.Pass(10 * time.Minute)
 				before := len(b.Target.Effects())
-				paused.Turn(actions.Hold("paused"))
+				paused.SetVerdict(actions.Hold("paused"))
 				b.slow(step == journal.StepPrepareMinio)
 				w.Pass(time.Hour)
 				b.slow(false)
@@ -165,7 +165,7 @@ func TestAPauseIsHeardByWhatTakesLong(t *testing.T) {
 				if step == journal.StepPrepareMinio && len(b.Target.Effects()) != before {
 					t.Errorf("the target was changed:\n%s", strings.Join(b.Story(), "\n"))
 				}
-				paused.Turn(actions.Pass())
+				paused.SetVerdict(actions.Pass())
 				b.Retry(r)
 				b.ends(r, handedOver)
 			})
@@ -223,7 +223,7 @@ func TestNoOutageBeginsAfterAStop(t *testing.T) {
 			}
 			return actions.Pass()
 		})
-		r.Begin(actionstest.With(b.Config([]actions.Definition{migrating(m)}), map[string]actions.Preflight{"Paused": paused}), w.Record())
+		r.Begin(actionstest.With(b.Config([]actions.Definition{migrateDefinition(m)}), map[string]actions.Preflight{"Paused": paused}), w.Record())
 		if err := r.Wait(); !errors.Is(err, context.Canceled) || !last {
 			t.Errorf("stopped before the outage: %t, %v", last, err)
 		}

@@ -44,7 +44,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 		return a.askAboutLoss(both, kept.Count+len(users), names)
 	}
 	a.state.Aside = aside
-	if err := a.note(ctx); err != nil {
+	if err := a.recordState(ctx); err != nil {
 		return err
 	}
 	a.step.Log.Warn("standalone MinIO no longer has versions whose removal no event reported; EKCO sets them aside on ha-minio", "bucket", asideBucket, "names", names)
@@ -79,7 +79,7 @@ func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest repl
 		s.listener.catchUp(ctx)
 	}
 	for _, item := range kept.Items {
-		if item.Key == "" || !s.removed(item.Bucket, item.Version) {
+		if item.Key == "" || !s.mayRemove(item.Bucket, item.Version) {
 			rest.Items = append(rest.Items, item)
 			continue
 		}

@@ -70,7 +70,7 @@ func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
 		life, over := context.WithCancel(t.Context())
 		defer over()
 		from := &holdingSource{Store: plainStore{source}}
-		if err := h.listen(actions.WithLife(life), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return from, nil }); err != nil {
+		if err := h.listen(actions.WithRunContext(life), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return from, nil }); err != nil {
 			t.Fatal(err)
 		}
 		var kept replica.Kept
@@ -107,7 +107,7 @@ func TestWhatWasRemovedRightBeforeTheOutageIsHeard(t *testing.T) {
 		b.asks()
 		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
 		m.Stores = holding{miniosim.Network{Both: b.Both}}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.ends(r, handedOver)
 		if has := b.Target.Dump(); strings.Contains(has, "removed") {
 			t.Errorf("it is set aside:\n%s", has)

@@ -15,7 +15,7 @@ import (
 type obstacle struct {
 	// key names the cause and the object that causes it.
 	key, text string
-	// unreadable is true if EKCO cannot read standalone MinIO. passes is true if the obstacle is often temporary.
+	// unreadable is true if EKCO cannot read standalone MinIO. isTemporary is true if the obstacle is often temporary.
 	unreadable, isTemporary bool
 }
 
@@ -70,11 +70,11 @@ func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecor
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	verdict := actions.Hold(fmt.Sprintf("%s; both sides were last the same at %s; EKCO continues automatically when this is fixed; "+
-		"\"ekco retry --force %s\" switches without it, once: later writes may be lost%s, and the claim of standalone MinIO is kept",
+	verdict := actions.Hold(fmt.Sprintf("%s; both MinIOs last had the same data at %s; EKCO continues automatically when this is fixed; "+
+		"\"ekco retry --force %s\" switches to ha-minio once, without this check: later writes may be lost%s; the PersistentVolumeClaim of standalone MinIO is kept",
 		obstacle.text, words.Stamp(caught.VerifiedAt), record.ID, setByHand(caught))).About(key)
 	if obstacle.isTemporary {
-		return verdict.OnceLasting(m.AbsentFor, obstacle.text+"; after that you can switch without it")
+		return verdict.OnceLasting(m.AbsentFor, obstacle.text+"; after that you can switch without this check")
 	}
 	return verdict
 }

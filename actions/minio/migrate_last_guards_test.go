@@ -57,7 +57,7 @@ func TestWhatIsChangedOnBothSidesIsNamedWhereNoListTellsIt(t *testing.T) {
 				b.asks()
 				m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
 				m.Stores = untold{miniosim.Network{Both: b.Both}}
-				r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+				r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 				b.comes("done cut-over")
 				late(b)
 				b.Pass(DefaultKeepSource + 5*time.Minute)

@@ -67,7 +67,7 @@ func TestATargetThatMayNotKeepWhatItAcknowledgesIsNotSwitchedTo(t *testing.T) {
 				l.Stores = miniosim.Network{Both: b.Both, Around: l.around}
 				m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 				m.Stores = l
-				r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+				r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 				b.comes("noted cut-over")
 				l.is.Store(true)
 				b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now())

@@ -145,7 +145,7 @@ func TestAStopPutsOnRecordThatTheSwitchWasTakenBack(t *testing.T) {
 		b.asks()
 		m := &migrator{api: late{b.Client(b.Objects)}, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.comes(`"settled":true`)
 		r.Halt()
 		b.backs()
@@ -175,7 +175,7 @@ func TestThatTheSwitchIsGivenUpIsRecordedFirst(t *testing.T) {
 		b.asks()
 		m := &migrator{api: recorded{late{b.Client(b.Objects)}, b}, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.comes("failed cut-over")
 		b.backs()
 		r.Halt()

@@ -36,7 +36,7 @@ func TestTheAddressOfThePodThatIsCopiedFromIsItsOwn(t *testing.T) {
 	inADuo(t, func(b *duo) {
 		m := &migrator{api: listing{b.Client(b.Objects), b.Both}, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
-		b.ends(b.Start(b.Config([]actions.Definition{migrating(m)})), handedOver)
+		b.ends(b.Start(b.Config([]actions.Definition{migrateDefinition(m)})), handedOver)
 		if b.Count("failed cut-over") != 0 {
 			t.Errorf("the story is\n%s", strings.Join(b.Story(), "\n"))
 		}
@@ -72,7 +72,7 @@ func TestThePodThatWasComparedMustStillBeThere(t *testing.T) {
 		"the API server is away":                   {err: away},
 	} {
 		a := &attempt{migrator: &migrator{api: api}}
-		if err := a.stillServes(t.Context(), compared); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := a.requireStillServes(t.Context(), compared); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("it says %v, want %q", err, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestASwitchWhosePodIsReplacedMeanwhileIsTakenBack(t *testing.T) {
 		m := &migrator{api: leaving{b.Client(b.Objects), &looks}, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
 		b.asks()
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.comes("failed cut-over")
 		b.backs()
 		if cut := b.cut(); cut.Settled || cut.Switches || !strings.Contains(cut.Error, "at 10.9.0.2:9000, which no longer serves: pod minio-5d9c-2 is gone") {

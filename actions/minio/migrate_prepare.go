@@ -39,7 +39,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, asWait(err)
 	}
 	both.target.service.expect(leads, version)
-	foreign, err := s.foreign(ctx, both, step)
+	foreign, err := s.releasedForeignData(ctx, both, step)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +50,14 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, asWait(err)
 	}
 	left := journal.MinioPrepared{Source: both.id, Target: both.targetID, Version: version, Foreign: foreign, Done: true}
-	if err := runWatched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService(), watchPolicy(step)); err != nil {
+	if err := runWatched(ctx, func(ctx context.Context) error { return both.surveyStores(ctx, &left) }, both.watchService(), watchPolicy(step)); err != nil {
 		return nil, asWait(err)
 	}
 	return json.Marshal(left)
 }
 
-// survey prepares the target, and records how much data both sides have.
-func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
+// surveyStores prepares the target, and records how much data both sides have.
+func (s sides) surveyStores(ctx context.Context, left *journal.MinioPrepared) error {
 	lost, err := s.prepare(ctx)
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	return nil
 }
 
-// foreign returns the data of the target that EKCO did not copy and that a person released.
-func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
+// releasedForeignData returns the data of the target that EKCO did not copy and that a person released.
+func (s prepare) releasedForeignData(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
 	plan, err := planOf(step.Action)
 	if err != nil {
 		return journal.MinioFound{}, err
@@ -98,7 +98,8 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 	}
 	since := plan.Ours
 	if plan.Source != both.id || plan.Target != both.targetID || since.After(time.Now()) {
-		// EKCO copied another store, of which this may be the last copy; or copied to another store; or its clock was wrong.
+		// EKCO copied another store, of which this may be the last copy; or copied to another store; or its clock was
+		// wrong.
 		since = time.Time{}
 	}
 	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)
@@ -109,7 +110,7 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		return found, err
 	}
 	found.Store = both.id
-	if released(found, before.Foreign, step.Action, MinioNothingForeign) {
+	if isReleased(found, before.Foreign, step.Action, MinioNothingForeign) {
 		return before.Foreign, nil
 	}
 	outputs, err := json.Marshal(journal.MinioPrepared{Foreign: found})
@@ -151,13 +152,13 @@ func (s sides) prepare(ctx context.Context) (loss, error) {
 	if err != nil {
 		return loss{}, err
 	}
-	iam, kept, err := s.sameIAM(ctx)
+	iam, kept, err := s.copyIAM(ctx)
 	return loss{settings: warnings, iam: iam, kept: kept}, err
 }
 
-// sameIAM copies users and policies from the source. It returns the names that the target refuses, and the names that
+// copyIAM copies users and policies from the source. It returns the names that the target refuses, and the names that
 // only the target has. EKCO keeps the latter, because a server that has lost the files of its users still serves.
-func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) {
+func (s sides) copyIAM(ctx context.Context) (refused, kept []string, err error) {
 	want, err := s.source.ExportIAM(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -169,12 +170,12 @@ func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return refused, have.Beyond(want), nil
+	return refused, have.NotIn(want), nil
 }
 
-// rehearse sets each setting that acts automatically for a moment, and returns the settings that the target refuses: a
-// person must know these before the switch. keeps collects the settings.
-func (s sides) rehearse(ctx context.Context, keeps *actingSettings) (refused []replica.Warning, err error) {
+// rehearseSettings sets each setting that acts automatically for a moment, and returns the settings that the target
+// refuses: a person must know these before the switch. keeps collects the settings.
+func (s sides) rehearseSettings(ctx context.Context, keeps *actingSettings) (refused []replica.Warning, err error) {
 	buckets, err := s.source.Buckets(ctx)
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func TestAForceReleasesNothingButNames(t *testing.T) {
 		"another question":        {shown, shown, []journal.Forced{{Preflight: MinioNothingLacks, Key: past.Key}}, false},
 		"where nothing was shown": {journal.MinioFound{}, found("", 0, "object a"), []journal.Forced{{Preflight: MinioNothingForeign, Key: keyFor(journal.MinioFound{})}}, false},
 	} {
-		if got := released(test.found, test.shown, journal.ActionRecord{Forced: test.forced}, MinioNothingForeign); got != test.want {
+		if got := isReleased(test.found, test.shown, journal.ActionRecord{Forced: test.forced}, MinioNothingForeign); got != test.want {
 			t.Errorf("%s: released: %t", name, got)
 		}
 	}
@@ -196,7 +196,7 @@ func TestAListThatIsTooLongKeepsItsHold(t *testing.T) {
 
 // TestOutputsThatLaterStepsReadAreNeeded: without those of the switch, a claim that must be kept would be deleted.
 func TestOutputsThatLaterStepsReadAreNeeded(t *testing.T) {
-	needed := migrating(&migrator{}).Needed
+	needed := migrateDefinition(&migrator{}).Needed
 	for _, does := range []string{
 		journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
 		journal.StepCompareMinio, journal.StepCompareAgainMinio, doesLookAndDelete,
@@ -228,7 +228,7 @@ func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
 			if step.Irreversible {
 				irreversible = append(irreversible, step.ID)
 			}
-			if step.ID == journal.StepDeleteMinioDeployment && !slices.Contains(migrating(&migrator{}).Needed, step.Does) {
+			if step.ID == journal.StepDeleteMinioDeployment && !slices.Contains(migrateDefinition(&migrator{}).Needed, step.Does) {
 				t.Errorf("what %s leaves may be left out of the mirror", step.Does)
 			}
 		}

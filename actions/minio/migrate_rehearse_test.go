@@ -86,7 +86,7 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 				target.AddBucket("b", nil)
 				both := sides{source: plainStore{source}, target: &fencedStore{Store: target, service: newFence(newService())}}
 				keeps := &actingSettings{of: map[string]map[string]string{}}
-				lost, err := both.rehearse(t.Context(), keeps)
+				lost, err := both.rehearseSettings(t.Context(), keeps)
 				if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 					t.Error(err)
 				}
@@ -117,7 +117,7 @@ func TestWhatATryLeftIsTakenAway(t *testing.T) {
 			target.AddBucket("b", s3.Settings{s3.Lifecycle: "<expire/>"})
 			both := sides{source: plainStore{source}, target: &fencedStore{Store: plainStore{target}, service: newFence(newService())}}
 			keeps := &actingSettings{of: map[string]map[string]string{}}
-			if _, err := both.rehearse(t.Context(), keeps); err != nil {
+			if _, err := both.rehearseSettings(t.Context(), keeps); err != nil {
 				t.Error(err)
 			}
 			if has, err := target.Settings(t.Context(), "b"); err != nil || has[s3.Lifecycle] != "" {
@@ -125,7 +125,7 @@ func TestWhatATryLeftIsTakenAway(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			target.AfterEffect = func(string) { cancel() }
-			_, err := both.rehearse(ctx, keeps)
+			_, err := both.rehearseSettings(ctx, keeps)
 			if has, unread := target.Settings(t.Context(), "b"); unread != nil || has[s3.Lifecycle] != "" {
 				t.Errorf("of a cancelled one is left %v, %v, %v", has, unread, err)
 			}
@@ -177,7 +177,7 @@ func (b *duo) declines(names ...s3.SettingName) (*declining, *actionstest.Runnin
 	d := &declining{Stores: miniosim.Network{Both: b.Both}, names: names}
 	m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
 	m.Stores = d
-	return d, b.Start(b.Config([]actions.Definition{migrating(m)}))
+	return d, b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 }
 
 // TestAReleaseIsOfThatContent: what is written under the same name later nobody has released.
@@ -258,12 +258,12 @@ func TestWhatIsRefusedOfASourceThatIsLostIsReleasedFirst(t *testing.T) {
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 		b.Stick(true)
 		b.KillSingle()
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both MinIOs last had the same data at")
 		b.force(r)
 		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the object lock of bucket acts (")
 		b.backs()
 		b.force(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both MinIOs last had the same data at")
 		b.force(r)
 		b.ends(r, `the Service leads to "ha-minio", Deployment false, claim true`)
 	})

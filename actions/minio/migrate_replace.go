@@ -13,8 +13,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// replace deletes the pod to which clients are connected, and waits until another pod of the same controller answers.
-func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
+// replacePod deletes the pod to which clients are connected, and waits until another pod of the same controller
+// answers.
+func (a *attempt) replacePod(ctx context.Context) (minio.SinglePod, error) {
 	for lacks := ""; ; {
 		pod, missing, err := a.lookForSuccessor(ctx)
 		switch {
@@ -79,7 +80,7 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 	if err != nil || lacks != "" {
 		return pod, lacks, err
 	}
-	return pod, "", a.answers(ctx, pod)
+	return pod, "", a.requireAnswers(ctx, pod)
 }
 
 // readPod reads the pod with this UID again: if its address changed, another pod may have the old address.
@@ -96,8 +97,8 @@ func (a *attempt) readPod(ctx context.Context, of minio.SinglePod) (pod minio.Si
 	return pod, "", nil
 }
 
-// stillServes returns an error if the compared pod no longer has its address.
-func (a *attempt) stillServes(ctx context.Context, compared minio.SinglePod) error {
+// requireStillServes returns an error if the compared pod no longer has its address.
+func (a *attempt) requireStillServes(ctx context.Context, compared minio.SinglePod) error {
 	pod, lacks, err := a.readPod(ctx, compared)
 	if err == nil && lacks == "" && pod.Address != compared.Address {
 		lacks = fmt.Sprintf("pod %s has address %s now", pod.Name, pod.Address)
@@ -108,9 +109,9 @@ func (a *attempt) stillServes(ctx context.Context, compared minio.SinglePod) err
 	return err
 }
 
-// answers returns nil once a pod answers all kinds of requests. A pod serves objects before it has loaded users and
-// policies.
-func (a *attempt) answers(ctx context.Context, pod minio.SinglePod) error {
+// requireAnswers returns nil once a pod answers all kinds of requests. A pod serves objects before it has loaded users
+// and policies.
+func (a *attempt) requireAnswers(ctx context.Context, pod minio.SinglePod) error {
 	both, err := a.openPod(ctx, pod, a.step.Action)
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ type sides struct {
 	listener     *listener
 }
 
-// removed reports whether EKCO may remove a version from the copy because the source no longer has it.
-func (s sides) removed(bucket string, v s3.Version) bool {
-	return s.listener.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
+// mayRemove reports whether EKCO may remove a version from the copy because the source no longer has it.
+func (s sides) mayRemove(bucket string, v s3.Version) bool {
+	return s.listener.isRemoved(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
 }
 
 func (s sides) close() {
@@ -74,7 +74,7 @@ func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides
 	return m.openPod(ctx, pod, record)
 }
 
-// openPod is open for a given pod of standalone MinIO.
+// openPod is [migrator.open] for a given pod of standalone MinIO.
 func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record journal.ActionRecord) (sides, error) {
 	both, err := m.connect(ctx, pod)
 	if err != nil {
@@ -90,7 +90,7 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	}
 	if err == nil {
 		both.listener = m.listener
-		err = m.listener.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.source(ctx, pod) })
+		err = m.listener.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.connectSource(ctx, pod) })
 	}
 	if err != nil {
 		both.close()
@@ -105,11 +105,11 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	if err != nil {
 		return err
 	}
-	return s.mustBe(ctx, source, target)
+	return s.requireIDs(ctx, source, target)
 }
 
-// mustBe asks both for their ids, which must be these unless these are empty.
-func (s *sides) mustBe(ctx context.Context, source, target string) (err error) {
+// requireIDs returns an error unless both stores have the given ids. An empty id matches every store.
+func (s *sides) requireIDs(ctx context.Context, source, target string) (err error) {
 	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (st
 	if err != nil {
 		return "", err
 	}
-	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil
+	return objects.String() + "-" + listKey(all.NotIn(&s3.IAM{})), nil
 }
 
 // sideError names the side that did not answer as expected.
@@ -190,11 +190,11 @@ func (e sideError) Key() string {
 
 // connect creates clients of both sides.
 func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, error) {
-	target, err := m.target(ctx)
+	target, err := m.connectTarget(ctx)
 	if err != nil {
 		return sides{}, err
 	}
-	source, err := m.source(ctx, pod)
+	source, err := m.connectSource(ctx, pod)
 	if err != nil {
 		target.Close()
 		return sides{}, err
@@ -202,8 +202,8 @@ func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, err
 	return sides{pod: pod, source: source, target: target}, nil
 }
 
-// source creates a client of standalone MinIO.
-func (m *migrator) source(ctx context.Context, pod minio.SinglePod) (minio.Store, error) {
+// connectSource creates a client of standalone MinIO.
+func (m *migrator) connectSource(ctx context.Context, pod minio.SinglePod) (minio.Store, error) {
 	credentials, err := m.api.Credentials(ctx)
 	if err != nil {
 		return nil, err
@@ -211,8 +211,8 @@ func (m *migrator) source(ctx context.Context, pod minio.SinglePod) (minio.Store
 	return m.Stores.Store([]string{pod.Address}, credentials)
 }
 
-// target creates a client of the replicas.
-func (m *migrator) target(ctx context.Context) (*fencedStore, error) {
+// connectTarget creates a client of the replicas.
+func (m *migrator) connectTarget(ctx context.Context) (*fencedStore, error) {
 	addresses, err := m.api.Targets(ctx)
 	if err != nil {
 		return nil, err
@@ -230,9 +230,9 @@ func (m *migrator) target(ctx context.Context) (*fencedStore, error) {
 	return &fencedStore{Store: store, service: service}, nil
 }
 
-// disabled makes the fence of the target expect an open switch: the Service must select no pods, and have this resource
-// version.
-func (s sides) disabled(version string) sides {
+// expectDisabled makes the fence of the target expect an open switch: the Service must select no pods, and have this
+// resource version.
+func (s sides) expectDisabled(version string) sides {
 	s.target.service.expect(journal.MinioServiceDisabled, version)
 	return s
 }
@@ -247,7 +247,7 @@ type fencedStore struct {
 	released func(name string) bool
 }
 
-// maxReadAgeForAdds is the maximum age of a read of the Service for changes that only add data.
+// maxReadAgeForAdds is the maximum age of the last read of the Service when EKCO makes a change that only adds data.
 const maxReadAgeForAdds = time.Second
 
 // Buckets omits the bucket of versions that EKCO set aside, because only the target has it.

@@ -33,7 +33,7 @@ func TestAnAttemptThatRanOutOfTimeIsATry(t *testing.T) {
 				b := grown(w)
 				m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
 				a := &attempt{migrator: m, step: actions.StepContext{Log: slog.New(slog.DiscardHandler)}, selectedNoPods: true}
-				_, err := a.back(test.end(w.T.Context()), errors.New("it took too long"))
+				_, err := a.switchBack(test.end(w.T.Context()), errors.New("it took too long"))
 				if left := (&actions.UnfinishedError{}); !errors.As(err, &left) || left.Waits != (test.tries == 0) {
 					t.Errorf("it came to %v", err)
 				}

@@ -125,7 +125,7 @@ func TestADetourBeforeTheEndIsNoticedWhereverItComes(t *testing.T) {
 				api.is.Store(true)
 				m := &migrator{api: api, changed: func() {}, Migration: b.migration}
 				m.Stores = miniosim.Network{Both: b.Both}
-				r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+				r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 				b.held(test.step, test.preflight, "MinIO is not healthy")
 				b.Point(toSingle)
 				b.Source.Write(plain, "meanwhile", "text", s3.Attributes{}, time.Now())
@@ -155,7 +155,7 @@ func TestTheVersionOfASwitchIsKnownWhateverBecameOfTheAnswer(t *testing.T) {
 		m := &migrator{api: deaf{b.Client(b.Objects)}, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
 		b.asks()
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.comes("done cut-over")
 		if cut := b.cut(); cut.Version != b.version() || cut.Disabled {
 			t.Errorf("on record is %+v, and it has %q", cut, b.version())
@@ -206,7 +206,7 @@ func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
 		m := &migrator{api: api, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
 		b.asks()
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.comes("failed cut-over")
 		if now := b.SinglePods(); !slices.Equal(now, pods) {
 			t.Errorf("the pods are %q, and were %q", now, pods)
@@ -233,8 +233,8 @@ func (d detouring) Single(ctx context.Context) (minio.Single, error) {
 	return single, errors.Join(err, again)
 }
 
-// TestDetourDuringForcedSwitchRemovesNothing: the Service selects no pods, as EKCO left it, but clients wrote to ha-minio
-// in between.
+// TestDetourDuringForcedSwitchRemovesNothing: the Service selects no pods, as EKCO left it, but clients wrote to
+// ha-minio in between.
 func TestDetourDuringForcedSwitchRemovesNothing(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
@@ -243,7 +243,7 @@ func TestDetourDuringForcedSwitchRemovesNothing(t *testing.T) {
 		m := &migrator{api: detouring{b.Client(b.Objects), sync.OnceFunc(func() { b.leadsClientsTo(nowhere) })}, changed: func() {}, Migration: b.migration}
 		m.Stores = miniosim.Network{Both: b.Both}
 		b.asks()
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 		b.force(r)
 		b.staysTheirs(r)
@@ -379,11 +379,11 @@ func TestATrailEndsWhereTheSelectorWasSet(t *testing.T) {
 		for _, look := range test.looks {
 			is.remember(look[0], look[1])
 		}
-		if got := is.unchanged("3", "1"); got != test.want {
+		if got := is.isUnchanged("3", "1"); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if (*trail)(nil).unchanged("2", "1") || !(*trail)(nil).unchanged("1", "1") {
+	if (*trail)(nil).isUnchanged("2", "1") || !(*trail)(nil).isUnchanged("1", "1") {
 		t.Error("without a trail the version alone counts")
 	}
 }

@@ -34,8 +34,8 @@ func (t *trail) remember(version, set string) {
 	t.versions, t.set = append(t.versions, version), set
 }
 
-// unchanged reports whether the selector is the same at the resource version that was read as at the expected version.
-func (t *trail) unchanged(version, expected string) bool {
+// isUnchanged reports whether the selector is the same at both resource versions.
+func (t *trail) isUnchanged(version, expected string) bool {
 	if version == expected || t == nil {
 		return version == expected
 	}
@@ -83,7 +83,7 @@ func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord
 		return actions.Hold(err.Error()).About("unread")
 	case leads != journal.MinioServiceSingle:
 		return actions.Hold("Service minio is being changed: " + selectsText(leads)).About("service")
-	case m.trail.unchanged(version, source):
+	case m.trail.isUnchanged(version, source):
 		return actions.Pass()
 	}
 	return actions.Abandon("Service minio was changed, and may have selected ha-minio for a while: the next migration checks whether clients wrote to it").About("touched")

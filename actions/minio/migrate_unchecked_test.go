@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// TestAnUnknownTargetOfAnOlderRecordIsComparedAgain: an EKCO that did not record the id of ha-minio's store prepared the
-// migration, this one switched, and then ha-minio got empty volumes.
+// TestAnUnknownTargetOfAnOlderRecordIsComparedAgain: an EKCO that did not record the id of ha-minio's store prepared
+// the migration, this one switched, and then ha-minio got empty volumes.
 func TestAnUnknownTargetOfAnOlderRecordIsComparedAgain(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
@@ -48,7 +48,7 @@ func TestASearchThatFindsSomethingLaterEndsTheLastCheck(t *testing.T) {
 		m.Stores = miniosim.Network{Both: b.Both}
 		tried := func() bool { return b.Count("failed delete-deployment") > 0 }
 		m.api = unreachable{below{m.api, tried}}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		r := b.Start(b.Config([]actions.Definition{migrateDefinition(m)}))
 		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "report/2026.csv")
 		b.Remove(minio.DeploymentRef(miniosim.Namespace))
 		b.ReconcileSingle()

@@ -50,7 +50,7 @@ func grown(w *actionstest.World) *duo {
 	b.Edit(minio.StatefulSetRef(miniosim.Namespace), func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 6 })
 	b.Reconcile()
 	b.ReconcileBothAfter(20*time.Second, time.Second)
-	terms, err := fsm.Standing(fsmminio.WithMigration())
+	terms, err := fsm.TermsByKind(fsmminio.WithMigration())
 	if err != nil {
 		w.T.Fatal(err)
 	}

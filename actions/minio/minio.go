@@ -26,14 +26,14 @@ type Nodes interface {
 // check that all drives have all data. EKCO calls changed after an action has changed something.
 func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration, changed func()) []actions.Definition {
 	return []actions.Definition{
-		scaling(api, changed), repairing(api, changed), moving(api, nodes, &dataChecker{api: api, healers: healers, settle: settle}, changed),
+		scaleDefinition(api, changed), repairDefinition(api, changed), moveDefinition(api, nodes, &dataChecker{api: api, healers: healers, settle: settle}, changed),
 	}
 }
 
 // NewMigration returns the action that migrates standalone MinIO to the highly available one.
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
 	seen := &trail{}
-	return migrating(&migrator{api: recordingAPI{api, seen}, Migration: migration, changed: changed, trail: seen, listener: &listener{}})
+	return migrateDefinition(&migrator{api: recordingAPI{api, seen}, Migration: migration, changed: changed, trail: seen, listener: &listener{}})
 }
 
 // InNamespaces returns the actions for MinIO in the configured namespace. An open action continues in the namespace

@@ -35,9 +35,9 @@ const (
 	DefaultHealSettleTime = 30 * time.Second
 )
 
-// moving returns the action that deletes the claim and the pod of a replica, by UID. EKCO must not remove more replicas
-// than MinIO can lose, so it asks MinIO before each step.
-func moving(api minio.API, nodes Nodes, all *dataChecker, changed func()) actions.Definition {
+// moveDefinition returns the action that deletes the claim and the pod of a replica, by UID. EKCO must not remove more
+// replicas than MinIO can lose, so it asks MinIO before each step.
+func moveDefinition(api minio.API, nodes Nodes, all *dataChecker, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: actions.PlanOf(planMove(api)), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
@@ -160,7 +160,7 @@ func (s deletePod) requireRecentCheck(ctx context.Context, step actions.StepCont
 	if _, started := errors.AsType[*minio.UnprovenError](changed); !started {
 		return changed
 	}
-	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, Again: journal.StepLookBeforeMinio}
+	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, RepeatStep: journal.StepLookBeforeMinio}
 }
 
 // checkInThisStep makes the check within this step, for a plan of an earlier EKCO, which has no step for the check.
@@ -227,7 +227,7 @@ func missingUntilBack(ctx context.Context, api minio.API, record journal.ActionR
 		return "unready", lacks, nil
 	}
 	said := api.Ask(ctx, minio.WithoutYou)
-	if heals := healing(said); heals != "" {
+	if heals := healingReason(said); heals != "" {
 		return "heals", heals, nil
 	}
 	return "silent", unansweredReason(said), nil
@@ -244,9 +244,9 @@ func unansweredReason(said []minio.Said) string {
 	return ""
 }
 
-// healing returns a reason if a replica reports that it heals drives, and "" otherwise. Only answers to
+// healingReason returns a reason if a replica reports that it heals drives, and "" otherwise. Only answers to
 // [minio.WithoutYou] report healing.
-func healing(said []minio.Said) string {
+func healingReason(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err == nil && one.Healing > 0 {
 			return fmt.Sprintf("MinIO restores the data of %s, as %s reports", words.Count(one.Healing, "drive"), one.Pod)

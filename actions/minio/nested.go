@@ -48,7 +48,7 @@ func (s findNested) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.find(ctx, step.Action)
+	found, err := s.searchDrives(ctx, step.Action)
 	switch {
 	case ctx.Err() != nil:
 		return nil, err
@@ -66,9 +66,9 @@ func (s findNested) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	return nil, cmp.Or[error](err, &actions.UnfinishedError{Left: left.Lacks, Waits: true, Outputs: outputs})
 }
 
-// find searches all drives, because a restored drive lacks the objects below others. It searches them one after the
-// other, so that clients are not slowed down.
-func (s findNested) find(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
+// searchDrives searches all drives, because a restored drive lacks the objects below others. It searches them one after
+// the other, so that clients are not slowed down.
+func (s findNested) searchDrives(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
 	pods, err := s.pods(ctx, record)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ const (
 
 const pointTimeout = 30 * time.Second
 
-func repairing(api minio.API, changed func()) actions.Definition {
+func repairDefinition(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
 		// Another EKCO may have just disabled the Service for its own switch.
@@ -30,7 +30,7 @@ func repairing(api minio.API, changed func()) actions.Definition {
 		Plan:      actions.PlanOf(planRepair),
 		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: actions.WithFacts(pointService{api, changed})}},
 		Preflights: map[string]actions.Preflight{
-			MinioStillThere: requireSameStatefulSet(api), MinioServiceDisabled: actions.CheckOf(serviceDisabled(api)), MinioHealthy: healthy(api),
+			MinioStillThere: requireSameStatefulSet(api), MinioServiceDisabled: actions.CheckOf(serviceDisabled(api)), MinioHealthy: requireHealthy(api),
 		},
 	}
 }
@@ -74,7 +74,7 @@ func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord, 
 	}
 }
 
-func healthy(api minio.API) actions.Preflight {
+func requireHealthy(api minio.API) actions.Preflight {
 	return actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
 		if err := api.Healthy(ctx); err != nil {
 			return actions.Hold(err.Error()).About("unhealthy")

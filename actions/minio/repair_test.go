@@ -136,7 +136,7 @@ func TestAServiceCannotBeMadeToLeadAnywhereElse(t *testing.T) {
 
 // TestARepairWaitsWhileAnotherEKCOIsAtWork: that one may have disabled the Service for a switch.
 func TestARepairWaitsWhileAnotherEKCOIsAtWork(t *testing.T) {
-	if !repairing(nil, nil).Exclusive {
+	if !repairDefinition(nil, nil).Exclusive {
 		t.Error("it does not wait until its own actions are mirrored")
 	}
 }

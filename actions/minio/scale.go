@@ -23,7 +23,7 @@ const (
 	readyTimeout = 2 * time.Minute
 )
 
-func scaling(api minio.API, changed func()) actions.Definition {
+func scaleDefinition(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMinio, Noun: "scaling", Expendable: true,
 		AskedLast: []string{MinioDataElsewhere},
@@ -128,7 +128,7 @@ func (awaitReady) Do(context.Context, actions.StepContext, journal.MinioScale) (
 	return nil, nil
 }
 
-// ready holds after one failed wait, with the reasons of pods and servers.
+// ready is a preflight. It holds the action if pods or servers are not ready after the first wait for them failed.
 type ready struct {
 	api     minio.API
 	changed func()

@@ -31,7 +31,7 @@ func (p stillToMove) check(ctx context.Context, record journal.ActionRecord, ask
 	if err != nil {
 		return actions.Hold(err.Error()).About("nodes")
 	}
-	if readyOf(nodes) == 0 {
+	if countReady(nodes) == 0 {
 		return actions.Hold("no node is ready, so there is no other place for the replica").About("no node")
 	}
 	if record.PastNoReturn {
@@ -62,19 +62,19 @@ func judgeReplica(asked journal.MinioPod, live journal.MinioFacts, nodes []kube.
 		return actions.Abandon(fmt.Sprintf("replica %s %s now", pod.Name, pod.State)).About("state")
 	case pod.Node == "": // it has no volume
 		return actions.Pass()
-	case pod.State != journal.MinioPodRuns && answers(nodes, pod.Node):
+	case pod.State != journal.MinioPodRuns && nodeAnswers(nodes, pod.Node):
 		return actions.Abandon(fmt.Sprintf("node %s of replica %s is back", pod.Node, pod.Name)).About("node")
 	case pod.State != journal.MinioPodRuns:
 		return actions.Pass()
-	case !slices.Contains(journal.MinioMoves(live.Pods, readyOf(nodes)), pod):
-		return actions.Abandon(fmt.Sprintf("the replicas are spread evenly on %d ready nodes, or another one has to move", readyOf(nodes))).About("even")
-	case !answers(nodes, pod.Node):
+	case !slices.Contains(journal.MinioMoves(live.Pods, countReady(nodes)), pod):
+		return actions.Abandon(fmt.Sprintf("the replicas are spread evenly on %d ready nodes, or another one has to move", countReady(nodes))).About("even")
+	case !nodeAnswers(nodes, pod.Node):
 		return actions.Abandon(fmt.Sprintf("node %s of replica %s is lost", pod.Node, pod.Name)).About("node")
 	}
 	return actions.Pass()
 }
 
-func readyOf(nodes []kube.Node) (n int) {
+func countReady(nodes []kube.Node) (n int) {
 	for _, node := range nodes {
 		if node.Facts.Ready() {
 			n++
@@ -83,8 +83,8 @@ func readyOf(nodes []kube.Node) (n int) {
 	return n
 }
 
-// answers reports whether the node exists and is not lost.
-func answers(nodes []kube.Node, name string) bool {
+// nodeAnswers reports whether the node exists and is not lost.
+func nodeAnswers(nodes []kube.Node, name string) bool {
 	return slices.ContainsFunc(nodes, func(node kube.Node) bool {
 		_, unreachable := node.Facts.Unreachable()
 		return node.Name == name && !unreachable
@@ -166,7 +166,7 @@ func judgeWithoutOne(live journal.MinioFacts, said []minio.Said) actions.Verdict
 			against = append(against, fmt.Sprintf("%s reports that MinIO cannot run without it (HTTP status %d)", one.Pod, one.Code))
 		}
 	}
-	switch heals := healing(said); { // a server that heals also reports that it is needed
+	switch heals := healingReason(said); { // a server that heals also reports that it is needed
 	case heals != "":
 		return actions.Hold(heals + "; EKCO moves a replica when that is done").About("heals")
 	case len(against) > 0:
@@ -192,7 +192,7 @@ func healthyWithout(said, spared []minio.Said) actions.Verdict {
 			healthy = true
 		}
 	}
-	switch heals := healing(spared); {
+	switch heals := healingReason(spared); {
 	case !healthy && len(said) == 0:
 		return actions.Hold("no replica runs that can report whether MinIO is healthy").About("unhealthy")
 	case !healthy:

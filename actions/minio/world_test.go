@@ -36,7 +36,7 @@ type store struct {
 func installed(w *actionstest.World) *store {
 	m := miniosim.Install(kubesim.NewObjects(), "a", "b", "c")
 	m.ReconcileAfter(20 * time.Second)
-	terms, err := fsm.Standing(fsmminio.Capability())
+	terms, err := fsm.TermsByKind(fsmminio.Capability())
 	if err != nil {
 		w.T.Fatal(err)
 	}

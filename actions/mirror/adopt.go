@@ -20,8 +20,8 @@ func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
-// Kept says that the own journal has lost or replaced events after seq, so that its numbers after seq mean nothing to the
-// mirror's writer; 0 if this is unknown for all of its events.
+// Kept says that the own journal has lost or replaced events after seq, so that its numbers after seq mean nothing to
+// the mirror's writer; 0 if this is unknown for all of its events.
 func Kept(seq uint64) AdoptOption { return func(a *adoption) { a.knew = min(a.knew, seq) } }
 
 // EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does
@@ -57,7 +57,8 @@ type adoption struct {
 //     have other events here since then and at least as much progress.
 //
 // An own action that the mirror does not name stays open, because the other EKCO may never have known it; each of its
-// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so it supersedes none.
+// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so it supersedes
+// none.
 //
 // Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster. An empty UID
 // matches every cluster. Adopt does not read or write anything.
@@ -89,26 +90,26 @@ func (a adoption) adoptDrafts() (drafts []journal.Draft) {
 		known := slices.IndexFunc(a.own, func(r journal.ActionRecord) bool { return r.ID == mirrored.ID })
 		switch {
 		case known < 0:
-			drafts = append(drafts, a.adopt(mirrored))
+			drafts = append(drafts, a.adoptDraft(mirrored))
 		case a.underWay: // its worker plans and ends it
 		case a.own[known].Ended != nil:
 		case a.lost && (hasMoreProgress(mirrored, a.own[known]) || a.own[known].LastSeq <= a.lastSeq && !hasMoreProgress(a.own[known], mirrored)):
-			drafts = append(drafts, a.replace(restoreTrimmed(mirrored, a.own[known])))
+			drafts = append(drafts, a.replaceDraft(restoreTrimmed(mirrored, a.own[known])))
 		case !a.lost && a.own[known].LastSeq <= a.knew:
-			drafts = append(drafts, a.replace(mirrored))
+			drafts = append(drafts, a.replaceDraft(mirrored))
 		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
-			drafts = append(drafts, leftDrafts(mirrored, a.own[known])...)
+			drafts = append(drafts, draftsOfLeftObjects(mirrored, a.own[known])...)
 		default:
-			drafts = append(drafts, leftDrafts(mirrored, a.own[known])...)
+			drafts = append(drafts, draftsOfLeftObjects(mirrored, a.own[known])...)
 		}
 	}
 	return drafts
 }
 
-// leftDrafts returns the events that record the objects that the mirrored action must not touch, because EKCO may not be able
-// to find that out again.
-func leftDrafts(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
+// draftsOfLeftObjects returns the events that name objects which the mirrored action must not touch, because EKCO may
+// not be able to find these objects again.
+func draftsOfLeftObjects(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
 	for _, what := range slices.Sorted(maps.Keys(mirrored.Left)) {
 		if own.Left[what] == "" {
 			drafts = append(drafts, draft(mirrored, journal.TypeActionLeft, journal.ActionLeft{What: what, Reason: mirrored.Left[what]}))
@@ -117,12 +118,12 @@ func leftDrafts(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
 	return drafts
 }
 
-func (a adoption) adopt(record journal.ActionRecord) journal.Draft {
+func (a adoption) adoptDraft(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID})
 }
 
-// replace returns the event that replaces the own record with the mirrored record, which continues it.
-func (a adoption) replace(record journal.ActionRecord) journal.Draft {
+// replaceDraft returns the event that replaces the own record with the mirrored record, which continues it.
+func (a adoption) replaceDraft(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID, Continues: true})
 }
 

@@ -42,10 +42,10 @@ type plan struct {
 	bodies map[string]string
 }
 
-// fit plans how to write the content. It writes an action either completely or not at all. If all actions together
-// exceed limit bytes, it first leaves out expendable and young ones, and names them. The names of the parts contain
-// owner, so that no other EKCO has parts with the same names.
-func fit(content Content, limit int, expendable []journal.ActionKind, owner string, groups *int) (plan, error) {
+// planWrites plans how to write the content. It writes an action either completely or not at all. If all actions
+// together exceed limit bytes, it first leaves out expendable and young ones, and names them. The names of the parts
+// contain owner, so that no other EKCO has parts with the same names.
+func planWrites(content Content, limit int, expendable []journal.ActionKind, owner string, groups *int) (plan, error) {
 	actions := slices.Clone(content.Actions)
 	slices.SortStableFunc(actions, byWeight(expendable))
 	encoded := make(map[string]json.RawMessage, len(actions))
@@ -67,7 +67,7 @@ func fit(content Content, limit int, expendable []journal.ActionKind, owner stri
 	p := plan{content: content, bodies: map[string]string{}}
 	if total > inlineSize {
 		*groups = groupsFor(total, *groups)
-		p.spread(encoded, owner, *groups)
+		p.spreadActions(encoded, owner, *groups)
 	}
 	p.content.Format = formatFor(p.content)
 	return p, nil
@@ -85,9 +85,9 @@ func groupsFor(total, groups int) int {
 	return groups
 }
 
-// spread moves the actions into parts. The group of an action depends only on the action's id, so that a change of one
-// action leaves the other groups unchanged.
-func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups int) {
+// spreadActions moves the actions into parts. The group of an action depends only on the action's id, so that a change
+// of one action leaves the other groups unchanged.
+func (p *plan) spreadActions(encoded map[string]json.RawMessage, owner string, groups int) {
 	members := map[uint32][]string{}
 	for _, action := range p.content.Actions {
 		hash := fnv.New32a()
@@ -115,8 +115,8 @@ func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups i
 	}
 }
 
-// cutAt returns the end of a piece with at most size bytes. It does not cut inside a character, because a ConfigMap must
-// be valid UTF-8.
+// cutAt returns the end of a piece with at most size bytes. It does not cut inside a character, because a ConfigMap
+// must be valid UTF-8.
 func cutAt(body string, size int) int {
 	if len(body) <= size {
 		return len(body)

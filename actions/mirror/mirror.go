@@ -20,7 +20,7 @@ import (
 // does not overwrite it until it takes the mirror over (see [OnTakeover]) or loads it again.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
-// ErrOutdated is an error for the function set with [Judge]: the mirror names newer events of this journal than the
+// ErrOutdated is returned by the function of [Judge] if the mirror names newer events of this journal than the
 // journal's file has.
 var ErrOutdated = errors.New("the journal lost its newest events")
 
@@ -132,7 +132,7 @@ func (m *Mirror) Load(ctx context.Context) (Content, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known, m.claimed = version, true, false
-	m.inherit(content)
+	m.inheritKnowledge(content)
 	return content, err
 }
 
@@ -152,7 +152,7 @@ func (m *Mirror) read(ctx context.Context) (content Content, version string, err
 		}
 		version = now
 		if content, err = parse(raw); err == nil {
-			err = m.assemble(ctx, &content)
+			err = m.readActions(ctx, &content)
 		}
 		if !errors.Is(err, ErrIncomplete) {
 			return content, version, err
@@ -163,8 +163,9 @@ func (m *Mirror) read(ctx context.Context) (content Content, version string, err
 	return content, version, err
 }
 
-// inherit keeps what the mirror in the cluster knows about ended actions and other journals. The caller must hold mu.
-func (m *Mirror) inherit(content Content) {
+// inheritKnowledge keeps what the mirror in the cluster knows about ended actions and other journals. The caller must
+// hold mu.
+func (m *Mirror) inheritKnowledge(content Content) {
 	m.inherited = merge(content.Ended, m.inherited)
 	if content.JournalID == m.journalID {
 		m.covered = content.At
@@ -248,8 +249,8 @@ func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried 
 	m.signal()
 }
 
-// sameActions reports whether two lists have the same actions in the same state. It compares LastSeq, which every event of an
-// action changes.
+// sameActions reports whether two lists have the same actions in the same state. It compares LastSeq, which every event
+// of an action changes.
 func sameActions(x, y []journal.ActionRecord) bool {
 	if len(x) != len(y) {
 		return false
@@ -310,8 +311,8 @@ func (m *Mirror) Run(ctx context.Context) {
 		case answer := <-m.syncs:
 			waiting = append(waiting, answer)
 		}
-		if _, _, pending := m.pending(); pending {
-			if wait := m.pace.take(time.Now(), len(waiting) > 0); wait > 0 {
+		if _, _, pending := m.pendingContent(); pending {
+			if wait := m.pace.takeRound(time.Now(), len(waiting) > 0); wait > 0 {
 				retry.Reset(wait)
 				continue
 			}
@@ -328,7 +329,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		if err == nil {
 			pause.Reset()
 			retry.Stop()
-			said = m.recovered(said)
+			said = m.logRecovery(said)
 			continue
 		}
 		retry.Reset(pause.NextBackOff())
@@ -345,7 +346,7 @@ func (m *Mirror) logFailure(err error, said string) string {
 	return err.Error()
 }
 
-func (m *Mirror) recovered(said string) string {
+func (m *Mirror) logRecovery(said string) string {
 	if said != "" {
 		m.log.Info("the open actions are mirrored again")
 	}

@@ -18,8 +18,8 @@ type pace struct {
 	next, free time.Time
 }
 
-// take begins a round and returns 0, or returns how long to wait.
-func (p *pace) take(now time.Time, urgent bool) time.Duration {
+// takeRound begins a round and returns 0, or returns how long to wait.
+func (p *pace) takeRound(now time.Time, urgent bool) time.Duration {
 	if wait := p.next.Sub(now); wait > 0 {
 		used := (maxExtra - 1) * extraInterval
 		if !urgent {

@@ -30,8 +30,8 @@ type parts struct {
 	// delete these parts.
 	owner  string
 	groups int
-	// existing has the own parts, by name. obsolete has the names of parts to delete. indexed is true after an index was
-	// written that does not name them.
+	// existing has the own parts, by name. obsolete has the names of parts to delete. indexed is true after an index
+	// was written that does not name them.
 	existing map[string]bool
 	obsolete []string
 	indexed  bool
@@ -40,9 +40,9 @@ type parts struct {
 // maxObsolete is the maximum number of parts that could not be deleted. Above it, EKCO writes no more parts.
 const maxObsolete = 128
 
-// claim chooses a new owner and lists the existing parts, which become obsolete when the own index is written. If
+// claimParts chooses a new owner and lists the existing parts, which become obsolete when the own index is written. If
 // another EKCO is about to write an index that names them, one of the two writes fails, and that EKCO must claim again.
-func (m *Mirror) claim(ctx context.Context) {
+func (m *Mirror) claimParts(ctx context.Context) {
 	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, existing: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Mirror) claim(ctx context.Context) {
 // writeParts writes the parts of the plan that do not exist yet.
 func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	if len(m.parts.obsolete) > maxObsolete && m.parts.indexed {
-		if err := m.discard(ctx, p.bodies); len(m.parts.obsolete) > maxObsolete {
+		if err := m.deleteObsoleteParts(ctx, p.bodies); len(m.parts.obsolete) > maxObsolete {
 			return fmt.Errorf("cannot delete %d ConfigMaps ekco-journal-… of earlier mirrors; allow EKCO to delete them: %w", len(m.parts.obsolete), err)
 		}
 	}
@@ -84,8 +84,8 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	return nil
 }
 
-// prune deletes the parts that the new index does not name.
-func (m *Mirror) prune(ctx context.Context, named map[string]string) {
+// pruneParts deletes the parts that the new index does not name.
+func (m *Mirror) pruneParts(ctx context.Context, named map[string]string) {
 	m.parts.indexed = true
 	for name := range m.parts.existing {
 		if _, still := named[name]; !still {
@@ -93,14 +93,14 @@ func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 			m.parts.obsolete = append(m.parts.obsolete, name)
 		}
 	}
-	if err := m.discard(ctx, named); err != nil {
+	if err := m.deleteObsoleteParts(ctx, named); err != nil {
 		m.log.Debug("cannot delete parts of earlier mirrors; EKCO retries after the next write", "error", err)
 	}
 }
 
-// discard deletes the obsolete parts, except parts that the new index names, and returns the first error. No other
-// index can name them: an EKCO that replaces the index has claimed again, so its parts have other names.
-func (m *Mirror) discard(ctx context.Context, named map[string]string) (failed error) {
+// deleteObsoleteParts deletes the obsolete parts, except parts that the new index names, and returns the first error.
+// No other index can name them: an EKCO that replaces the index has claimed again, so its parts have other names.
+func (m *Mirror) deleteObsoleteParts(ctx context.Context, named map[string]string) (failed error) {
 	m.parts.obsolete = slices.DeleteFunc(m.parts.obsolete, func(name string) bool {
 		if _, again := named[name]; again {
 			return true
@@ -112,8 +112,7 @@ func (m *Mirror) discard(ctx context.Context, named map[string]string) (failed e
 	return failed
 }
 
-// assemble reads the actions from the parts.
-func (m *Mirror) assemble(ctx context.Context, content *Content) error {
+func (m *Mirror) readActions(ctx context.Context, content *Content) error {
 	if len(content.Parts) == 0 {
 		return nil
 	}

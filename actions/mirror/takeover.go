@@ -75,7 +75,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known, m.claimed = other.version, true, false
-	m.inherit(other.content)
+	m.inheritKnowledge(other.content)
 	return nil
 }
 

@@ -17,27 +17,27 @@ const writeTimeout = 10 * time.Second
 
 // write puts the newest content into the cluster, unless it is already there. Only the goroutine in Run calls it.
 func (m *Mirror) write(ctx context.Context) error {
-	content, generation, ok := m.pending()
+	content, generation, ok := m.pendingContent()
 	if !ok {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err := m.put(ctx, content, generation)
+	err := m.replaceMirror(ctx, content, generation)
 	if other := new(otherJournalError); errors.As(err, &other) {
 		if err := m.considerTakeover(ctx, *other); err != nil {
 			return err
 		}
-		content, generation, _ = m.pending() // now including the adopted actions
-		err = m.put(ctx, content, generation)
+		content, generation, _ = m.pendingContent() // now including the adopted actions
+		err = m.replaceMirror(ctx, content, generation)
 	}
 	return err
 }
 
-// put replaces the mirror if this journal may do that. It writes the parts before the index that names them, so that no
-// reader sees an incomplete write.
-func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
-	version, known, claimed := m.base()
+// replaceMirror replaces the mirror if this journal may do that. It writes the parts before the index that names them,
+// so that no reader sees an incomplete write.
+func (m *Mirror) replaceMirror(ctx context.Context, content Content, generation uint64) error {
+	version, known, claimed := m.baseVersion()
 	p, written, err := plan{}, "", error(nil)
 	for range 2 {
 		if !known {
@@ -47,11 +47,11 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 			}
 		}
 		if !claimed {
-			m.claim(ctx)
+			m.claimParts(ctx)
 			claimed = true
 			m.setBase(version, true, true)
 		}
-		if p, err = fit(m.addJournalState(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
+		if p, err = planWrites(m.addJournalState(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
 			return err
 		}
 		if written, err = m.writePlan(ctx, p, version); !errors.Is(err, kube.ErrConflict) {
@@ -64,7 +64,7 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 		return fmt.Errorf("write the mirror of open actions: %w", err)
 	}
 	m.noteWritten(p.content, content.Actions, written, generation)
-	m.prune(ctx, p.bodies)
+	m.pruneParts(ctx, p.bodies)
 	return nil
 }
 
@@ -92,10 +92,10 @@ func (m *Mirror) noteWritten(content Content, mirrored []journal.ActionRecord, v
 	}
 }
 
-// isDamaged reports whether another program removed or changed what this Mirror wrote, and then makes Run write it again.
-// If another EKCO replaced the mirror, the next write notices that.
+// isDamaged reports whether another program removed or changed what this Mirror wrote, and then makes Run write it
+// again. If another EKCO replaced the mirror, the next write notices that.
 func (m *Mirror) isDamaged(ctx context.Context) bool {
-	if _, known, claimed := m.base(); !known || !claimed || m.writtenGen == 0 {
+	if _, known, claimed := m.baseVersion(); !known || !claimed || m.writtenGen == 0 {
 		return false // nothing is written yet
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -113,8 +113,8 @@ func (m *Mirror) isDamaged(ctx context.Context) bool {
 	return true
 }
 
-// addJournalState adds the journal's last event on disk and the ended actions. If the journal cannot be read, the mirror has
-// only the open actions.
+// addJournalState adds the journal's last event on disk and the ended actions. If the journal cannot be read, the
+// mirror has only the open actions.
 func (m *Mirror) addJournalState(ctx context.Context, content Content) Content {
 	if err := m.readJournal(ctx); err != nil {
 		m.log.Warn("cannot read the journal; the mirror lacks its newest events and ended actions", "error", err)
@@ -140,14 +140,14 @@ func (m *Mirror) readJournal(ctx context.Context) error {
 	return m.endings.catchUp(ctx)
 }
 
-// pending returns the newest content if the cluster does not have it yet.
-func (m *Mirror) pending() (Content, uint64, bool) {
+// pendingContent returns the newest content if the cluster does not have it yet.
+func (m *Mirror) pendingContent() (Content, uint64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.wanted, m.wantedGen, m.wantedGen != m.writtenGen
 }
 
-func (m *Mirror) base() (version string, known, claimed bool) {
+func (m *Mirror) baseVersion() (version string, known, claimed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.version, m.known, m.claimed
@@ -174,7 +174,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.inherit(content)
+	m.inheritKnowledge(content)
 	return version, nil
 }
 

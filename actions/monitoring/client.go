@@ -56,23 +56,23 @@ func scale(ctx context.Context, objects kube.Objects, of journal.Subject, replic
 		Facts: func(read *resource) (journal.MonitoringFacts, string, error) {
 			return read.facts(), string(read.UID), nil
 		},
-		Lacks: func(now journal.MonitoringFacts) string { return lacks(replicas, now) },
+		Lacks: func(now journal.MonitoringFacts) string { return missingReason(replicas, now) },
 		Write: func(_ json.RawMessage, read *resource) (json.RawMessage, error) {
-			return objects.PatchObject(ctx, Ref(of), patch(read, replicas))
+			return objects.PatchObject(ctx, Ref(of), replicasPatch(read, replicas))
 		},
 	}.Make(ctx, objects)
 }
 
-// lacks returns a reason if an object has another number of replicas, or "".
-func lacks(replicas int, now journal.MonitoringFacts) string {
+// missingReason returns a reason if an object has another number of replicas, or "".
+func missingReason(replicas int, now journal.MonitoringFacts) string {
 	if now.Replicas == replicas {
 		return ""
 	}
 	return fmt.Sprintf("it has %d replicas, want %d", now.Replicas, replicas)
 }
 
-// patch changes only the replicas. It changes nothing if the old value is no longer there.
-func patch(now *resource, replicas int) []kube.PatchOp {
+// replicasPatch changes only the replicas. It changes nothing if the old value is no longer there.
+func replicasPatch(now *resource, replicas int) []kube.PatchOp {
 	tests := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: now.UID}}
 	if now.Spec.Replicas == nil {
 		return append(tests,

@@ -32,8 +32,8 @@ type Replicas func(of journal.Subject, nodes int) int
 func New(objects kube.Objects, nodes Nodes, replicas Replicas, changed func()) actions.Definition {
 	set := object.Set[journal.MonitoringInput, journal.MonitoringFacts]{
 		Object: Object(objects), Changed: changed,
-		Lacks: func(_ journal.Subject, asked journal.MonitoringInput, live journal.MonitoringFacts) string {
-			return lacks(asked.Replicas, live)
+		MissingPart: func(_ journal.Subject, asked journal.MonitoringInput, live journal.MonitoringFacts) string {
+			return missingReason(asked.Replicas, live)
 		},
 		Apply: func(ctx context.Context, of journal.Subject, asked journal.MonitoringInput) (journal.MonitoringFacts, error) {
 			return scale(ctx, objects, of, asked.Replicas)

@@ -26,8 +26,8 @@ const Does = "report"
 // Limit is the timeout of the program. The program ends before the timeout of its pod.
 const Limit = 30 * time.Second
 
-// Parts has the dependencies of the action.
-type Parts struct {
+// Dependencies has the dependencies of the action.
+type Dependencies struct {
 	Tasks   *tasks.Tasks
 	Objects kube.Objects
 	// Image is the image that has EKCO. Command has the arguments for the report.
@@ -36,12 +36,12 @@ type Parts struct {
 }
 
 // New returns the action.
-func New(parts Parts) actions.Definition {
+func New(parts Dependencies) actions.Definition {
 	work := hosttask.Work{Tasks: parts.Tasks, Does: Does, Partial: true, Read: read}
 	return actions.Definition{
 		Kind: journal.ActionReportNode, Noun: "report", Expendable: true,
 		Plan: func(ctx context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
-			node, err := parts.node(ctx, record.Subject)
+			node, err := parts.readNode(ctx, record.Subject)
 			if err != nil {
 				return journal.Plan{}, err
 			}
@@ -55,16 +55,16 @@ func New(parts Parts) actions.Definition {
 	}
 }
 
-func (p Parts) task(node journal.Subject) tasks.Task {
+func (p Dependencies) task(node journal.Subject) tasks.Task {
 	return tasks.Task{
 		Name: "node-report", Node: node.Name, NodeUID: node.UID, Image: p.Image, Args: p.Command,
 		Paths: nodereport.Paths(), Limit: journal.Duration(Limit),
 	}
 }
 
-// node reads the Node object. If the node is gone or was replaced, it returns an empty result, and the step reports the
-// reason.
-func (p Parts) node(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
+// readNode reads the Node object. If the node is gone or was replaced, it returns an empty result, and the step reports
+// the reason.
+func (p Dependencies) readNode(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
 	object, err := p.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: subject.Name})
 	switch {
 	case errors.Is(err, kube.ErrNotFound):

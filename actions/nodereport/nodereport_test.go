@@ -22,7 +22,7 @@ func plan(t *testing.T, change func(*hosttasksim.Cluster)) (journal.Plan, error)
 	c := hosttasksim.New("a")
 	change(c)
 	tasks := hosttask.New(c, c, hosttasksim.Namespace, slog.New(slog.DiscardHandler))
-	definition := nodereport.New(nodereport.Parts{Tasks: tasks, Objects: c, Image: "replicated/ekco:v1", Command: []string{"host-task", "node-report"}})
+	definition := nodereport.New(nodereport.Dependencies{Tasks: tasks, Objects: c, Image: "replicated/ekco:v1", Command: []string{"host-task", "node-report"}})
 	return definition.Plan(t.Context(), worker)
 }
 

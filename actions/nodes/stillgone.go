@@ -41,20 +41,21 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 		return actions.Pass()
 	}
 	if record.Request.Manual && journal.PurgeInputOf(record.Request).Live {
-		return actions.Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readiness(live.Facts))).About("answers")
+		return actions.Warn(fmt.Sprintf("node %s answers and is %s; purging it removes a node that works", subject.Name, readinessText(live.Facts))).About("answers")
 	}
 	return answersVerdict(subject.Name)
 }
 
-// answersVerdict returns the verdict if the node answers again. If it was partly removed, a person must remove the rest.
+// answersVerdict returns the verdict if the node answers again. If it was partly removed, a person must remove the
+// rest.
 func answersVerdict(node string) actions.Verdict {
 	back := actions.Abandon(fmt.Sprintf("node %s answers again", node)).About("answers")
 	back.Advice = "power the node off, and join it again once it is purged"
 	return back
 }
 
-// readiness returns a text about the state of a reachable node.
-func readiness(facts journal.NodeFacts) string {
+// readinessText returns a text about the state of a reachable node.
+func readinessText(facts journal.NodeFacts) string {
 	switch {
 	case facts.Ready():
 		return "ready"

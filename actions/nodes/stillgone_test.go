@@ -20,7 +20,7 @@ func TestACordonedNodeThatIsWellIsReady(t *testing.T) {
 		"ready, though cordoned":      taints(journal.TaintUnschedulable),
 		"reachable, though not ready": taints(journal.TaintUnschedulable, journal.TaintNotReady),
 	} {
-		if got := readiness(facts); got != want {
+		if got := readinessText(facts); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -44,8 +44,8 @@ func (o Object[F]) Check(ctx context.Context, record journal.ActionRecord) actio
 // of the step are the new facts of the object. All fields must be set.
 type Set[In, F any] struct {
 	Object[F]
-	// Lacks names the part of the value that is not set yet, or returns "".
-	Lacks func(of journal.Subject, in In, live F) string
+	// MissingPart names the part of the value that is not set yet, or returns "".
+	MissingPart func(of journal.Subject, in In, live F) string
 	// Apply sets the value, but only in an object with the subject's UID. It must be idempotent.
 	Apply func(ctx context.Context, of journal.Subject, in In) (F, error)
 	// Changed is called after a change, to trigger a new read.
@@ -58,7 +58,7 @@ func (s Set[In, F]) Prove(ctx context.Context, step actions.StepContext, in In) 
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks := s.Lacks(step.Action.Subject, in, live)
+	lacks := s.MissingPart(step.Action.Subject, in, live)
 	if s.UID(live) != step.Action.Subject.UID {
 		lacks = "it was replaced"
 	}

@@ -36,7 +36,7 @@ func withTimeToCancel(record journal.ActionRecord, steps []journal.PlannedStep) 
 	return append([]journal.PlannedStep{wait}, steps...)
 }
 
-// waitForCancel waits until TimeToCancel after the request.
+// waitForCancel waits until TimeToCancel has passed since the purge was requested.
 type waitForCancel struct{ actions.NoEffect }
 
 // Prove implements [actions.Step]. If more time is left than TimeToCancel, the clock was set back. The step then stops

@@ -15,7 +15,7 @@ type removeCrushHost storagePart
 
 // Prove implements [actions.Step].
 func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -32,7 +32,7 @@ func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (a
 
 // Do implements [actions.Step].
 func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}

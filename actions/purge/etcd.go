@@ -25,7 +25,7 @@ type removeMember primaryPart
 
 // Prove implements [actions.Step]. It reports done if the member now belongs to another node.
 func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	_, _, err := s.find(ctx, step)
+	_, _, err := s.findMember(ctx, step)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember):
 		return actions.Proof{Done: true}, nil
@@ -39,7 +39,7 @@ func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (acti
 
 // Do implements [actions.Step].
 func (s removeMember) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	api, member, err := s.find(ctx, step)
+	api, member, err := s.findMember(ctx, step)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember), errors.Is(err, etcd.ErrOtherMember):
 		return nil, nil
@@ -52,8 +52,8 @@ func (s removeMember) Do(ctx context.Context, step actions.StepContext) (json.Ra
 	return nil, nil
 }
 
-// find returns the present state of the captured member.
-func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.API, etcd.Member, error) {
+// findMember returns the present state of the captured member.
+func (s removeMember) findMember(ctx context.Context, step actions.StepContext) (etcd.API, etcd.Member, error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {
 		return nil, etcd.Member{}, err
@@ -93,7 +93,7 @@ func (s removeMember) checkOwner(ctx context.Context, api etcd.API, facts Facts,
 	switch {
 	case err != nil || joined == "":
 		return err
-	case !journal.IsTraced(node.UID) && !answers(api.Health(ctx, []etcd.Member{member})):
+	case !journal.IsTraced(node.UID) && !memberAnswers(api.Health(ctx, []etcd.Member{member})):
 		return nil
 	}
 	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
@@ -113,8 +113,8 @@ func (s removeMember) checkUnstarted(ctx context.Context, lost NodeIdentity, mem
 	return nil
 }
 
-// answers reports whether a member answers at one of its addresses.
-func answers(health []etcd.EndpointHealth) bool {
+// memberAnswers reports whether a member answers at one of its addresses.
+func memberAnswers(health []etcd.EndpointHealth) bool {
 	return slices.ContainsFunc(health, func(e etcd.EndpointHealth) bool { return e.Healthy })
 }
 

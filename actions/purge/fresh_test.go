@@ -38,9 +38,9 @@ func TestANodeThatReturnsWhileAnotherPreflightIsSlowKeepsEverything(t *testing.T
 func TestARuleOfPolicyThatChangesWhileAnotherPreflightIsSlowHolds(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ask(journal.ActionRequested{})
-		cfg, paused := s.cfg(), actionstest.Answering(actions.Pass())
+		cfg, paused := s.cfg(), actionstest.NewPreflight(actions.Pass())
 		cfg.Preflights["Paused"] = paused
-		cfg.Preflights[actions.Mirrored] = slowly(10*time.Second, func() { paused.Turn(actions.Hold("paused")) })
+		cfg.Preflights[actions.Mirrored] = slowly(10*time.Second, func() { paused.SetVerdict(actions.Hold("paused")) })
 		r := s.Start(cfg)
 		s.Pass(time.Minute)
 		s.wantAll()

@@ -18,14 +18,14 @@ import (
 
 // heldOnceFound runs a purge by hand that could not read Rook until it has found the
 // node's OSDs, and waits, before their Deployments are removed, for policy.
-func (s *whole) heldOnceFound(meanwhile func()) (*actionstest.Running, *actionstest.Dial) {
-	policy, cfg := actionstest.Answering(actions.Pass()), s.cfg()
+func (s *whole) heldOnceFound(meanwhile func()) (*actionstest.Running, *actionstest.SettablePreflight) {
+	policy, cfg := actionstest.NewPreflight(actions.Pass()), s.cfg()
 	cfg.Preflights["OneAtATime"] = policy
 	s.rook.Forbid(readsOfRook...)
 	s.ask(journal.ActionRequested{Manual: true})
 	r := s.Start(cfg)
 	s.Pass(time.Hour)
-	policy.Turn(actions.Hold("another purge comes first"))
+	policy.SetVerdict(actions.Hold("another purge comes first"))
 	meanwhile()
 	s.rook.Allow(readsOfRook...)
 	s.Pass(time.Hour)
@@ -39,7 +39,7 @@ func TestADeploymentThatWasBoundToAnotherMachineAfterItWasFoundIsNotRemoved(t *t
 	inWhole(t, func(t *testing.T, s *whole) {
 		r, policy := s.heldOnceFound(func() {})
 		s.rook.BindOSD(12, "p9")
-		policy.Turn(actions.Pass())
+		policy.SetVerdict(actions.Pass())
 		r.End()
 		if on := s.deploymentsOn("p9"); len(on) != 1 {
 			t.Errorf("on p9 are %q; %q", on, s.Story())
@@ -54,7 +54,7 @@ func TestWhatWasAReplacementsAsRookCouldBeReadIsNotTheLostNodesOnceThatIsGoneToo
 		r, policy := s.heldOnceFound(s.replaced)
 		r.Halt()
 		s.Cluster.RemoveNode("w1") // by hand, which is nobody's word about its disks
-		policy.Turn(actions.Pass())
+		policy.SetVerdict(actions.Pass())
 		r = s.Start(s.cfg())
 		s.Pass(time.Hour)
 		r.Halt() // its CRUSH host is not empty
@@ -71,7 +71,7 @@ func TestAnOSDThatWasOnAnotherMachineAsTheOthersWereFoundIsNotAmongThem(t *testi
 		// While no EKCO looks, every trace of the other machine goes.
 		s.ceph.MoveOSD(12, "w1")
 		s.ceph.LoseHost("w1")
-		policy.Turn(actions.Pass())
+		policy.SetVerdict(actions.Pass())
 		r = s.Start(s.cfg())
 		s.Pass(time.Hour)
 		r.Halt() // its CRUSH host is not empty

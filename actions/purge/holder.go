@@ -124,6 +124,6 @@ func (v storageView) untouchedOSDs() (left []journal.ActionLeft) {
 
 // untouchedOSDs lists the OSDs that the storage steps must not remove.
 func (p storagePart) untouchedOSDs(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	view, err := p.look(ctx, step.Action)
+	view, err := p.readView(ctx, step.Action)
 	return view.untouchedOSDs(), err
 }

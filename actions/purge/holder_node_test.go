@@ -28,7 +28,7 @@ type sayings struct {
 func (s *sayings) foreign() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last.Foreign
+	return s.last.NeedsOthers
 }
 
 func (s *sayings) hear(_, step string, now actions.Progress) {

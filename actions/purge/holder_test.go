@@ -186,10 +186,10 @@ func TestADeploymentThatWasBoundToAnotherMachineIsNotRemoved(t *testing.T) {
 // pausedAfterCheck runs an automatic purge until it waits, right after its check,
 // for a pause to end.
 func (s *whole) pausedAfterCheck() *actionstest.Running {
-	cfg, paused := s.cfg(), actionstest.Answering(actions.Pass())
+	cfg, paused := s.cfg(), actionstest.NewPreflight(actions.Pass())
 	cfg.Preflights["Paused"] = actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 		verdict := paused.Check(ctx, record)
-		paused.Turn(actions.Hold("paused"))
+		paused.SetVerdict(actions.Hold("paused"))
 		return verdict
 	})
 	s.ask(journal.ActionRequested{})
@@ -343,11 +343,11 @@ func TestTheOSDsOfANodeThatCephCannotTellFromTheLostOneAreNotCaptured(t *testing
 func TestAMemberThatAnswersAgainUnderANewNodeIsNotRemoved(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		cfg := s.cfg()
-		paused := actionstest.Answering(actions.Pass())
+		paused := actionstest.NewPreflight(actions.Pass())
 		cfg.Preflights["Paused"] = paused
 		s.Cluster.AfterEffect = func(effect string) {
 			if strings.HasPrefix(effect, "delete-node") {
-				paused.Turn(actions.Hold("paused"))
+				paused.SetVerdict(actions.Hold("paused"))
 			}
 		}
 		s.ask(journal.ActionRequested{})
@@ -356,7 +356,7 @@ func TestAMemberThatAnswersAgainUnderANewNodeIsNotRemoved(t *testing.T) {
 		// The machine comes back with its disk, and its kubelet registers it.
 		s.replaced()
 		s.etcd.Revive(s.member.ID)
-		paused.Turn(actions.Pass())
+		paused.SetVerdict(actions.Pass())
 		r.End()
 		if !slices.ContainsFunc(s.etcd.List(), func(m etcd.Member) bool { return m.ID == s.member.ID }) {
 			t.Errorf("a member that answers was removed from a machine that is back; %q", s.Story())

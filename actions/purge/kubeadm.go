@@ -22,7 +22,7 @@ type removeEndpoint primaryPart
 
 // Prove implements [actions.Step].
 func (s removeEndpoint) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	_, edit, kept, err := s.look(ctx, step)
+	_, edit, kept, err := s.findEdit(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -36,7 +36,7 @@ func (s removeEndpoint) Prove(ctx context.Context, step actions.StepContext) (ac
 
 // Do implements [actions.Step].
 func (s removeEndpoint) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	config, edit, kept, err := s.look(ctx, step)
+	config, edit, kept, err := s.findEdit(ctx, step)
 	if err != nil || kept != "" || !edit.Changed() {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func (s removeEndpoint) Do(ctx context.Context, step actions.StepContext) (json.
 	return nil, nil
 }
 
-// look reads the document and returns the needed edit. kept is the reason if no edit is made.
-func (s removeEndpoint) look(ctx context.Context, step actions.StepContext) (config kube.KubeadmConfig, edit kubeadm.Edit, kept string, err error) {
+// findEdit reads the document and returns the needed edit. kept is the reason if no edit is made.
+func (s removeEndpoint) findEdit(ctx context.Context, step actions.StepContext) (config kube.KubeadmConfig, edit kubeadm.Edit, kept string, err error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {
 		return config, edit, "", err

@@ -333,8 +333,8 @@ func (s *whole) runsAgain() *actionstest.Running {
 	s.rook.UseAllNodes(true)
 	s.reconcile = 10 * time.Minute
 	s.runs(5 * time.Second)
-	turn := actionstest.Answering(actions.Pass())
-	time.AfterFunc(4*time.Second, func() { turn.Turn(actions.Hold("another purge comes first")) })
+	turn := actionstest.NewPreflight(actions.Pass())
+	time.AfterFunc(4*time.Second, func() { turn.SetVerdict(actions.Hold("another purge comes first")) })
 	cfg := s.cfg()
 	cfg.Preflights["OneAtATime"] = turn
 	s.ask(live)
@@ -343,7 +343,7 @@ func (s *whole) runsAgain() *actionstest.Running {
 	if s.Count("done stop-osds") != 1 {
 		s.T.Fatalf("the OSDs did not stop: %q", s.Story())
 	}
-	turn.Turn(actions.Pass())
+	turn.SetVerdict(actions.Pass())
 	s.Pass(time.Hour)
 	if !s.NodeExists() {
 		s.T.Fatalf("its OSDs run, and the node is gone: %q", s.Story())
@@ -438,7 +438,7 @@ func TestACancelPutsNoEntryBackThatSomebodyElseTookAway(t *testing.T) {
 		s.reconcile = time.Hour
 		s.runs(0)
 		cfg := s.cfg()
-		turn := actionstest.Answering(actions.Hold("another purge comes first"))
+		turn := actionstest.NewPreflight(actions.Hold("another purge comes first"))
 		cfg.Preflights["OneAtATime"] = turn
 		s.ask(live)
 		r := s.Start(cfg)
@@ -450,7 +450,7 @@ func TestACancelPutsNoEntryBackThatSomebodyElseTookAway(t *testing.T) {
 		if _, err := s.rook.RemoveStorageNode(t.Context(), entry); err != nil {
 			t.Fatal(err)
 		}
-		turn.Turn(actions.Pass())
+		turn.SetVerdict(actions.Pass())
 		s.Pass(time.Hour)
 		s.Cancel(r)
 		r.End()

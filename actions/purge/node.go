@@ -51,7 +51,7 @@ func (n *NodeIdentity) remember(facts journal.NodeFacts) {
 
 func (nodePart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	return journal.Plan{Steps: []journal.PlannedStep{{
-		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: guarded(nil, facts.quorumPreflights()...),
+		ID: doesDeleteNode, Does: doesDeleteNode, Preflights: irreversiblePreflights(nil, facts.quorumPreflights()...),
 		Irreversible: true, Timeout: journal.Duration(deleteNodeTimeout),
 	}}}, nil
 }
@@ -99,7 +99,7 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts F
 	case live.UID != facts.Node.UID:
 		return actions.Proof{Done: true, Outputs: facts.Node.leftUnchecked()}, nil
 	}
-	return actions.Proof{Missing: whyNodeExists(live), Foreign: live.Deleting && len(live.Finalizers) > 0}, nil
+	return actions.Proof{Missing: whyNodeExists(live), NeedsOthers: live.Deleting && len(live.Finalizers) > 0}, nil
 }
 
 // Do implements [actions.StepOf].

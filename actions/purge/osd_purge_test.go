@@ -41,7 +41,7 @@ func TestNoRefusalIsOverruledWithoutARecord(t *testing.T) {
 		api, step := &refusing{API: mute{}, err: test.refusal}, actions.StepContext{}
 		step.Action.Plan.Facts = []byte(`{"storage":{}}`)
 		step.Action.Request = journal.ActionRequested{Manual: test.manual}
-		err := storagePart{Storage: Storage{Ceph: api}}.purge(t.Context(), step, ceph.OSD{Ref: ceph.Ref{ID: 3}})
+		err := storagePart{Storage: Storage{Ceph: api}}.purgeOneOSD(t.Context(), step, ceph.OSD{Ref: ceph.Ref{ID: 3}})
 		if api.forced || (err == nil) != test.gone || errors.Is(err, test.refusal) != test.refused {
 			t.Errorf("%s: forced %v, %v", name, api.forced, err)
 		}

@@ -34,7 +34,7 @@ func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 	return actions.Proof{Done: true, Outputs: outputs}, nil
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s findOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -54,26 +54,26 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 			return foundOSDs{NoRook: true}, nil
 		}
 	}
-	view, err := p.look(ctx, record)
+	view, err := p.readView(ctx, record)
 	switch {
 	case err != nil:
 		return foundOSDs{}, err
 	case view.absent:
 		return foundOSDs{NoRook: true}, nil
 	}
-	if read == nil || view.replaced() {
+	if read == nil || view.isReplaced() {
 		// Rook's objects with the name of a replacement Node belong to the replacement.
-		return p.find(ctx, view)
+		return p.ownedOSDs(ctx, view)
 	}
 	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
-	found, err := p.find(ctx, view)
+	found, err := p.ownedOSDs(ctx, view)
 	found.Deployments, found.Entry = read.Deployments, read.Entry
 	return found, err
 }
 
-// find returns the captured OSDs that still belong to the node. Unless another node has its name, it adds OSDs under
-// its CRUSH host that are down and have no Deployment.
-func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
+// ownedOSDs returns the captured OSDs that still belong to the node. Unless another node has its name, it adds OSDs
+// under its CRUSH host that are down and have no Deployment.
+func (p storagePart) ownedOSDs(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
 	var osds []ceph.Ref
@@ -90,11 +90,11 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 		found.CrushHost = host.Name
 	}
 	if hasHost && view.newOwners.crush == "" {
-		orphans, err := p.orphans(ctx, view.tree, host, view.node, view.refs())
+		orphans, err := p.orphanedOSDs(ctx, view.tree, host, view.node, view.refs())
 		if err != nil {
 			return foundOSDs{}, err
 		}
-		osds = append(osds, notRunning(view.tree, orphans)...)
+		osds = append(osds, stoppedOSDs(view.tree, orphans)...)
 	}
 	found.OSDs = osdFacts(view.tree, osds)
 	return found, nil
@@ -106,7 +106,7 @@ type outOSDs storagePart
 
 // Prove implements [actions.Step].
 func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -120,7 +120,7 @@ func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.P
 
 // Do implements [actions.Step].
 func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.Ceph.Out(ctx, ids...)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s outOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -177,7 +177,7 @@ type purgeOSD storagePart
 
 // Prove implements [actions.Step].
 func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	found, err := s.find(ctx, step)
+	found, err := s.findOSD(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -192,12 +192,12 @@ func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.
 
 // Do implements [actions.Step].
 func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	found, err := s.find(ctx, step)
+	found, err := s.findOSD(ctx, step)
 	if err != nil || found.kept != "" {
 		return nil, err
 	}
 	if found.remains {
-		if err := storagePart(s).purge(ctx, step, found.now); err != nil {
+		if err := storagePart(s).purgeOneOSD(ctx, step, found.now); err != nil {
 			return nil, err
 		}
 	}
@@ -213,12 +213,12 @@ type foundOSD struct {
 	remains  bool
 }
 
-// find returns the OSD of the step.
-func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found foundOSD, err error) {
+// findOSD returns the OSD of the step.
+func (s purgeOSD) findOSD(ctx context.Context, step actions.StepContext) (found foundOSD, err error) {
 	if err := step.Input(&found.captured); err != nil {
 		return foundOSD{}, err
 	}
-	if found.view, err = storagePart(s).look(ctx, step.Action); err != nil {
+	if found.view, err = storagePart(s).readView(ctx, step.Action); err != nil {
 		return foundOSD{}, err
 	}
 	at := slices.IndexFunc(found.view.OSDs, func(o OSDFacts) bool { return o.ID == found.captured.ID })
@@ -246,15 +246,15 @@ func (v storageView) whyLeft(osd OSDFacts) string {
 	return name + " no longer belongs to the node, or is gone"
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// purge purges an OSD. It does nothing if the id now belongs to another OSD. Ceph refuses while some data may be only
-// on this OSD. EKCO overrules the refusal in two cases, and records that first: a person requested the purge, or Ceph
-// cannot recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
-func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
+// purgeOneOSD purges an OSD. It does nothing if the id now belongs to another OSD. Ceph refuses while some data may be
+// only on this OSD. EKCO overrules the refusal in two cases, and records that first: a person requested the purge, or
+// Ceph cannot recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
+func (p storagePart) purgeOneOSD(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
 		why := "a person asked for the purge"
@@ -280,7 +280,7 @@ type purgeFoundOSDs storagePart
 
 // Prove implements [actions.Step].
 func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	osds, err := s.find(ctx, step)
+	osds, err := s.unplannedOSDs(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -292,29 +292,29 @@ func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (ac
 
 // Do implements [actions.Step]. One OSD that cannot be purged does not stop the others.
 func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	osds, err := s.find(ctx, step)
+	osds, err := s.unplannedOSDs(ctx, step)
 	if err != nil {
 		return nil, err
 	}
 	var failures []error
 	for _, osd := range osds {
-		failures = append(failures, storagePart(s).purge(ctx, step, osd))
+		failures = append(failures, storagePart(s).purgeOneOSD(ctx, step, osd))
 	}
 	return nil, errors.Join(failures...)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s purgeFoundOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// find returns the OSDs for which the plan has no other step.
-func (s purgeFoundOSDs) find(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
+// unplannedOSDs returns the OSDs for which the plan has no other step.
+func (s purgeFoundOSDs) unplannedOSDs(ctx context.Context, step actions.StepContext) ([]ceph.OSD, error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ type stopOSDs storagePart
 
 // Prove implements [actions.Step].
 func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -35,7 +35,7 @@ func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 
 // Do implements [actions.Step].
 func (s stopOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	view, err := storagePart(s).look(ctx, step.Action)
+	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
 		return nil, err
 	}

@@ -67,14 +67,14 @@ type primaryPart struct {
 var errNoPrimaries = errors.New("kubeadm did not create this cluster, so EKCO knows no address of etcd")
 
 func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
-	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
+	if err := p.captureWithEtcd(ctx, record, facts); !errors.Is(err, errNoPrimaries) {
 		return err
 	}
 	return nil
 }
 
-// find captures the facts like capture, but returns errNoPrimaries if it could not ask etcd.
-func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
+// captureWithEtcd captures the facts like capture, but returns errNoPrimaries if it could not ask etcd.
+func (p primaryPart) captureWithEtcd(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if !facts.Node.mayBePrimary() {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 		facts.Node.ReplacedBy = replacement
 		return err
 	}
-	plane, err := p.look(ctx, facts)
+	plane, err := p.readControlPlane(ctx, facts)
 	switch {
 	case err != nil:
 		return err
@@ -151,14 +151,14 @@ func (p primaryPart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, er
 	after := []string{doesDeleteNode}
 	if facts.Etcd != nil && facts.Etcd.Member != nil {
 		steps = append(steps, journal.PlannedStep{
-			ID: doesRemoveMember, Does: doesRemoveMember, After: after, Preflights: guarded(nil, EtcdQuorumKept),
+			ID: doesRemoveMember, Does: doesRemoveMember, After: after, Preflights: irreversiblePreflights(nil, EtcdQuorumKept),
 			Irreversible: true, Timeout: journal.Duration(removeMemberTimeout),
 		})
 		after = []string{doesRemoveMember}
 	}
 	if facts.Kubeadm != nil && facts.Kubeadm.Edit {
 		steps = append(steps, journal.PlannedStep{
-			ID: doesRemoveEndpoint, Does: doesRemoveEndpoint, After: after, Preflights: guarded(nil),
+			ID: doesRemoveEndpoint, Does: doesRemoveEndpoint, After: after, Preflights: irreversiblePreflights(nil),
 			Irreversible: true, Timeout: journal.Duration(removeEndpointTimeout),
 		})
 	}

@@ -23,8 +23,8 @@ type planeView struct {
 	others []kube.Node
 }
 
-// look reads the control plane, and captures kubeadm's data about the node.
-func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) {
+// readControlPlane reads the control plane, and captures kubeadm's data about the node.
+func (p primaryPart) readControlPlane(ctx context.Context, facts *Facts) (planeView, error) {
 	var view planeView
 	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {

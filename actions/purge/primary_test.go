@@ -38,14 +38,14 @@ func TestD5Q27AManualPurgeThatWouldLoseQuorumIsRefusedBeforeAnythingIsDestroyed(
 // askedThen asks for a purge that waits for policy, lets something happen, and
 // then lets the purge go on.
 func (s *whole) askedThen(request journal.ActionRequested, happens func()) *actionstest.Running {
-	policy := actionstest.Answering(actions.Hold("not yet"))
+	policy := actionstest.NewPreflight(actions.Hold("not yet"))
 	cfg := s.cfg()
 	cfg.Preflights["OneAtATime"] = policy
 	s.ask(request)
 	r := s.Start(cfg)
 	s.Pass(time.Minute)
 	happens()
-	policy.Turn(actions.Pass())
+	policy.SetVerdict(actions.Pass())
 	s.Pass(time.Hour)
 	return r
 }

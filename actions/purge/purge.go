@@ -141,9 +141,9 @@ func New(api kube.API, options ...Option) actions.Definition {
 	}
 }
 
-// guarded returns the preflights of an irreversible step: first, then the preflights that every such step has, then
-// last.
-func guarded(first []string, last ...string) []string {
+// irreversiblePreflights returns the preflights of an irreversible step: first, then the preflights that every such
+// step has, then last.
+func irreversiblePreflights(first []string, last ...string) []string {
 	all := append(append([]string{}, first...), nodes.StillGone)
 	return append(append(all, actions.Policy), last...)
 }
@@ -200,7 +200,7 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 		reversibleFirst(plan.Steps)
 	}
 	if len(plan.Steps) > 1 || len(gate) > 0 {
-		plan.Steps = actions.BehindGate(plan.Steps, guarded(nil, gate...))
+		plan.Steps = actions.BehindGate(plan.Steps, irreversiblePreflights(nil, gate...))
 	}
 	plan.Steps = withTimeToCancel(record, plan.Steps)
 	if plan.Facts, err = json.Marshal(facts); err != nil {

@@ -152,7 +152,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				purged(w, journal.ActionRequested{})
 				rules := policy(actions.Pass())
-				guard := actionstest.Answering(actions.Hold("not now"))
+				guard := actionstest.NewPreflight(actions.Hold("not now"))
 				rules[rule] = guard
 				r := w.Start(actionstest.With(w.cfg(), rules))
 				w.Pass(10 * time.Minute)
@@ -160,7 +160,7 @@ func TestEveryRuleOfPolicyHoldsAPurge(t *testing.T) {
 				if !w.NodeExists() {
 					t.Error("the node was deleted")
 				}
-				guard.Turn(actions.Pass())
+				guard.SetVerdict(actions.Pass())
 				if err := r.Wait(); err != nil || w.NodeExists() {
 					t.Errorf("%v, the node exists: %v", err, w.NodeExists())
 				}

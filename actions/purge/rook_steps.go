@@ -21,7 +21,7 @@ type removeDeployment storagePart
 
 // Prove implements [actions.Step].
 func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	captured, now, err := s.find(ctx, step)
+	captured, now, err := s.findDeployment(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -35,19 +35,19 @@ func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (
 
 // Do implements [actions.Step].
 func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	captured, now, err := s.find(ctx, step)
+	captured, now, err := s.findDeployment(ctx, step)
 	if err != nil || now.kept != "" {
 		return nil, err
 	}
-	return nil, storagePart(s).remove(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
+	return nil, storagePart(s).removeOSDDeployment(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s removeDeployment) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
 
-func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
+func (s removeDeployment) findDeployment(ctx context.Context, step actions.StepContext) (captured rook.OSDDeployment, now foundDeployment, err error) {
 	if err := step.Input(&captured); err != nil {
 		return captured, foundDeployment{}, err
 	}
@@ -110,10 +110,10 @@ func (p storagePart) untouchedDeployments(ctx context.Context, step actions.Step
 	return left, err
 }
 
-// remove scales a Deployment to zero, so that the OSD ends cleanly, and then deletes it. If the node answers, it only
-// deletes the Deployment, because the kubelet ends the OSD cleanly. So a cancel finds the Deployment either complete or
-// gone, and Rook recreates only a Deployment that is gone.
-func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool) error {
+// removeOSDDeployment scales a Deployment to zero, so that the OSD ends cleanly, and then deletes it. If the node
+// answers, it only deletes the Deployment, because the kubelet ends the OSD cleanly. So a cancel finds the Deployment
+// either complete or gone, and Rook recreates only a Deployment that is gone.
+func (p storagePart) removeOSDDeployment(ctx context.Context, d rook.OSDDeployment, live bool) error {
 	if !live {
 		if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
 			return err
@@ -131,7 +131,7 @@ type removeFound storagePart
 
 // Prove implements [actions.Step].
 func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	found, kept, err := s.find(ctx, step)
+	found, kept, err := s.findDeployments(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -145,24 +145,24 @@ func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actio
 
 // Do implements [actions.Step]. If one removal fails, it continues with the others.
 func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	found, _, err := s.find(ctx, step)
+	found, _, err := s.findDeployments(ctx, step)
 	if err != nil {
 		return nil, err
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, storagePart(s).remove(ctx, d, journal.PurgeInputOf(step.Action.Request).Live))
+		failures = append(failures, storagePart(s).removeOSDDeployment(ctx, d, journal.PurgeInputOf(step.Action.Request).Live))
 	}
 	return nil, errors.Join(failures...)
 }
 
-// skips implements [actions.StepDef.Skips].
+// skips implements [actions.StepDef.FindSkipped].
 func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
 
-// find returns the Deployments that must still be removed, and the reasons why others are kept.
-func (s removeFound) find(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
+// findDeployments returns the Deployments that must still be removed, and the reasons why others are kept.
+func (s removeFound) findDeployments(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
 	_, lost, err := lostStorage(step.Action)
 	if err != nil || len(lost.Deployments) == 0 {
 		return nil, nil, err
@@ -187,7 +187,7 @@ type removeEntry storagePart
 
 // Prove implements [actions.Step].
 func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	entry, kept, err := s.find(ctx, step)
+	entry, kept, err := s.findEntry(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -201,7 +201,7 @@ func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actio
 
 // Do implements [actions.Step].
 func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	entry, kept, err := s.find(ctx, step)
+	entry, kept, err := s.findEntry(ctx, step)
 	switch {
 	case err != nil || kept != "":
 		return nil, err
@@ -239,8 +239,8 @@ func removedOutput(entry json.RawMessage) (json.RawMessage, error) {
 	return outputs, nil
 }
 
-// find returns the node's entry, or nil if EKCO must not remove one. kept is the reason if an entry stays.
-func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
+// findEntry returns the node's entry, or nil if EKCO must not remove one. kept is the reason if an entry stays.
+func (s removeEntry) findEntry(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, lost, err := lostStorage(step.Action)
 	if err != nil || lost.Entry == nil {
 		return nil, "", err

@@ -209,11 +209,11 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 		storage.CrushHost = host.Name
 	}
 	if ok && newOwners.crush == "" {
-		orphans, err := p.orphans(ctx, tree, host, facts.Node, osds)
+		orphans, err := p.orphanedOSDs(ctx, tree, host, facts.Node, osds)
 		if err != nil {
 			return err
 		}
-		osds = append(osds, notRunning(tree, orphans)...)
+		osds = append(osds, stoppedOSDs(tree, orphans)...)
 	}
 	storage.OSDs = osdFacts(tree, osds)
 	return nil
@@ -233,10 +233,10 @@ func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 // ceph itself.
 const cephReadTimeout = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
 
-// orphans returns the OSDs under the host that are not in known and have no Deployment on another machine. It needs the
-// Deployments because the CRUSH map does not show the machine: Rook replaces dots by dashes there, and a moved disk can
-// still be under its old host.
-func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
+// orphanedOSDs returns the OSDs under the host that are not in known and have no Deployment on another machine. It
+// needs the Deployments because the CRUSH map does not show the machine: Rook replaces dots by dashes there, and a
+// moved disk can still be under its old host.
+func (p storagePart) orphanedOSDs(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
 	var orphans []ceph.Ref
 	for _, id := range host.OSDs {
 		ref := ceph.Ref{ID: id}
@@ -258,8 +258,9 @@ func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host
 	return slices.DeleteFunc(orphans, func(osd ceph.Ref) bool { return hasOSD(elsewhere, osd) }), nil
 }
 
-// notRunning returns the OSDs that do not run. An OSD that runs without a Deployment of the node is on another machine.
-func notRunning(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
+// stoppedOSDs returns the OSDs that do not run. An OSD that runs without a Deployment of the node is on another
+// machine.
+func stoppedOSDs(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
 	return slices.DeleteFunc(slices.Clone(osds), func(ref ceph.Ref) bool {
 		now, _ := tree.OSD(ref.ID)
 		return now.Up

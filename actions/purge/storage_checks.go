@@ -79,7 +79,7 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
-	health, elsewhere, err := p.look(ctx, record)
+	health, elsewhere, err := p.readHealth(ctx, record)
 	if err != nil {
 		verdict := actions.Warn(fmt.Sprintf("cannot tell whether Ceph is healthy: %v", err)).About("unknown")
 		verdict.Grace = healthGrace
@@ -100,13 +100,13 @@ const healthGrace = time.Hour
 // onlyRecovers reports whether Ceph only recreates missing copies, which can take days. Other problems, such as the
 // flag norecover or a full OSD, may block the recovery forever.
 func onlyRecovers(troubles []ceph.Check) bool {
-	return slices.ContainsFunc(troubles, degraded) && !slices.ContainsFunc(troubles, func(c ceph.Check) bool {
-		return !degraded(c) && !c.Down()
+	return slices.ContainsFunc(troubles, lacksCopies) && !slices.ContainsFunc(troubles, func(c ceph.Check) bool {
+		return !lacksCopies(c) && !c.Down()
 	})
 }
 
-// degraded reports whether the check means that copies are missing.
-func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
+// lacksCopies reports whether the check means that copies are missing.
+func lacksCopies(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
 
 // osdsOfOthers lists OSDs of other nodes.
 type osdsOfOthers struct {
@@ -119,18 +119,18 @@ type osdsOfOthers struct {
 // dropUnrecoverable drops the check for missing copies if the purge is automatic and Ceph cannot recreate the copies.
 // Otherwise it returns all checks, and why is a text about the missing copies.
 func (p cephHealthy) dropUnrecoverable(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
-	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
+	if record.Request.Manual || !slices.ContainsFunc(troubles, lacksCopies) {
 		return troubles, ""
 	}
 	stuck, why := isStuck(ctx, p.api, record)
 	if stuck {
-		return slices.DeleteFunc(troubles, degraded), ""
+		return slices.DeleteFunc(troubles, lacksCopies), ""
 	}
 	return troubles, why
 }
 
-// look reads Ceph's health and the OSDs of other nodes in parallel, because a purge nearly always needs both.
-func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere osdsOfOthers, err error) {
+// readHealth reads Ceph's health and the OSDs of other nodes in parallel, because a purge nearly always needs both.
+func (p cephHealthy) readHealth(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere osdsOfOthers, err error) {
 	var healthErr, othersErr error
 	parallel.Run(
 		func() { health, healthErr = p.api.Health(ctx) },
@@ -151,7 +151,7 @@ func healthVerdict(health ceph.Health, troubles []ceph.Check, elsewhere osdsOfOt
 			reasons = append(reasons, fmt.Sprintf("%s (%s): remove %s of other nodes with ceph osd crush rm", check.Message, check.Code, ceph.Names(elsewhere.orphaned...)))
 		case !check.Down():
 			reasons = append(reasons, fmt.Sprintf("%s (%s)", check.Message, check.Code))
-			if check.MuteCounts() && check.Severity != ceph.HealthErr && !degraded(check) {
+			if check.MuteCounts() && check.Severity != ceph.HealthErr && !lacksCopies(check) {
 				mutes = append(mutes, "ceph health mute "+check.Code)
 			}
 		case len(elsewhere.down) > 0:
@@ -297,7 +297,7 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) action
 	}
 	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
-	view, err := storagePart(p).look(ctx, record)
+	view, err := storagePart(p).readView(ctx, record)
 	switch {
 	case err != nil && before:
 		return actions.Pass()

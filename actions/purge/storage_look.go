@@ -26,8 +26,8 @@ type storageView struct {
 	live bool
 }
 
-// replaced reports whether another Node has the name or the hostname now.
-func (v storageView) replaced() bool { return v.newOwners.hostname != "" }
+// isReplaced reports whether another Node has the name or the hostname now.
+func (v storageView) isReplaced() bool { return v.newOwners.hostname != "" }
 
 // foundOSDs is the output of find-osds: the facts that EKCO could not capture when it planned.
 type foundOSDs struct {
@@ -73,8 +73,8 @@ func capturedStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, e
 	return facts.Node, storage, nil
 }
 
-// look reads the node's remaining data in Ceph and Rook.
-func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (storageView, error) {
+// readView reads the node's remaining data in Ceph and Rook.
+func (p storagePart) readView(ctx context.Context, record journal.ActionRecord) (storageView, error) {
 	var view storageView
 	var err error
 	if view.node, view.StorageFacts, err = lostStorage(record); err != nil {

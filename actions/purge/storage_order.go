@@ -61,8 +61,8 @@ func (p *storagePlan) planLive() error {
 		after = p.removeFoundDeployments(after)
 	}
 	if p.hasOSDs() {
-		after = p.add(p.waitingForCeph(journal.PlannedStep{
-			Does: doesStopOSDs, After: after, Preflights: guarded([]string{CephAnswers}), Timeout: journal.Duration(stopOSDsTimeout),
+		after = p.addStep(p.waitingForCeph(journal.PlannedStep{
+			Does: doesStopOSDs, After: after, Preflights: irreversiblePreflights([]string{CephAnswers}), Timeout: journal.Duration(stopOSDsTimeout),
 		}))
 	}
 	return p.purge(after)
@@ -71,8 +71,8 @@ func (p *storagePlan) planLive() error {
 // hasOSDs reports whether the node has OSDs or may have some.
 func (p *storagePlan) hasOSDs() bool { return len(p.OSDs) > 0 || p.TreeUnread != "" }
 
-// add adds a step. Its id defaults to its Does.
-func (p *storagePlan) add(step journal.PlannedStep) []string {
+// addStep adds a step. Its id defaults to its Does.
+func (p *storagePlan) addStep(step journal.PlannedStep) []string {
 	if step.ID == "" {
 		step.ID = step.Does
 	}
@@ -109,15 +109,15 @@ func (p *storagePlan) waitForRecovery(preflights []string) []string {
 // entry comes first.
 func (p *storagePlan) removeEntry(after []string) []string {
 	step := journal.PlannedStep{
-		Does: doesRemoveEntry, After: after, Preflights: guarded(nil),
+		Does: doesRemoveEntry, After: after, Preflights: irreversiblePreflights(nil),
 		Irreversible: !p.live, Timeout: journal.Duration(removeEntryTimeout),
 	}
 	if p.RookUnread != "" {
-		step.Preflights = guarded([]string{CephAnswers})
+		step.Preflights = irreversiblePreflights([]string{CephAnswers})
 		step = p.waitingForCeph(step)
 	}
 	p.addUndo(doesRemoveEntry, doesRestoreEntry, nil, removeEntryTimeout)
-	return p.add(step)
+	return p.addStep(step)
 }
 
 // removeDeployments adds the steps that remove the OSDs' Deployments.
@@ -127,9 +127,9 @@ func (p *storagePlan) removeDeployments(after []string) (removed []string, err e
 		if err != nil {
 			return nil, fmt.Errorf("record Deployment %s: %w", d.Name, err)
 		}
-		removed = append(removed, p.add(journal.PlannedStep{
+		removed = append(removed, p.addStep(journal.PlannedStep{
 			ID: doesRemoveDeployment + " " + d.Name, Does: doesRemoveDeployment, Input: input,
-			After: after, Preflights: guarded(nil),
+			After: after, Preflights: irreversiblePreflights(nil),
 			Irreversible: !p.live, Timeout: journal.Duration(removeDeploymentTimeout),
 		})...)
 	}
@@ -144,7 +144,7 @@ func (p *storagePlan) findFacts(after []string) []string {
 	if p.TreeUnread == "" {
 		return after
 	}
-	return p.add(p.waitingForCeph(journal.PlannedStep{
+	return p.addStep(p.waitingForCeph(journal.PlannedStep{
 		Does: doesFindOSDs, After: after, Preflights: []string{CephAnswers, nodes.StillGone}, Timeout: journal.Duration(askCephTimeout),
 		Domains: actions.NoDomains,
 	}))
@@ -152,8 +152,8 @@ func (p *storagePlan) findFacts(after []string) []string {
 
 // removeFoundDeployments adds the step that removes the Deployments that find-osds finds.
 func (p *storagePlan) removeFoundDeployments(after []string) []string {
-	return p.add(p.waitingForCeph(journal.PlannedStep{
-		Does: doesRemoveFound, After: after, Preflights: guarded([]string{CephAnswers}),
+	return p.addStep(p.waitingForCeph(journal.PlannedStep{
+		Does: doesRemoveFound, After: after, Preflights: irreversiblePreflights([]string{CephAnswers}),
 		Irreversible: !p.live, Timeout: journal.Duration(removeFoundTimeout),
 	}))
 }
@@ -163,8 +163,8 @@ func (p *storagePlan) markOut(after []string, checks ...string) ([]string, error
 	if !p.hasOSDs() {
 		return after, nil
 	}
-	after = p.add(p.waitingForCeph(journal.PlannedStep{
-		Does: doesOutOSDs, After: after, Preflights: guarded([]string{CephAnswers}, checks...),
+	after = p.addStep(p.waitingForCeph(journal.PlannedStep{
+		Does: doesOutOSDs, After: after, Preflights: irreversiblePreflights([]string{CephAnswers}, checks...),
 		Irreversible: !p.live, Timeout: journal.Duration(changeCephTimeout),
 	}))
 	p.addUndo(doesOutOSDs, doesInOSDs, []string{CephAnswers}, changeCephTimeout)
@@ -175,7 +175,7 @@ func (p *storagePlan) markOut(after []string, checks ...string) ([]string, error
 	if err != nil {
 		return nil, fmt.Errorf("record the wait: %w", err)
 	}
-	return p.add(p.waitingForCeph(journal.PlannedStep{
+	return p.addStep(p.waitingForCeph(journal.PlannedStep{
 		Does: doesWaitOSDs, Input: input, After: after, Timeout: journal.Duration(p.wait + waitOSDsSlack),
 		Domains: actions.NoDomains,
 	})), nil
@@ -186,9 +186,9 @@ func (p *storagePlan) purge(after []string) error {
 	var purged []string
 	irreversibly := func(step journal.PlannedStep) []string {
 		step.Irreversible, step.Timeout = true, journal.Duration(changeCephTimeout)
-		return p.add(p.waitingForCeph(step))
+		return p.addStep(p.waitingForCeph(step))
 	}
-	checks := guarded([]string{CephAnswers}, OSDsDown, CephHealthy, OSDSafeToDestroy)
+	checks := irreversiblePreflights([]string{CephAnswers}, OSDsDown, CephHealthy, OSDSafeToDestroy)
 	for _, osd := range p.OSDs {
 		input, err := json.Marshal(osd)
 		if err != nil {
@@ -201,7 +201,7 @@ func (p *storagePlan) purge(after []string) error {
 		purged = append(purged, irreversibly(journal.PlannedStep{Does: doesPurgeFoundOSDs, After: after, Preflights: checks})...)
 	}
 	if p.CrushHost != "" || p.TreeUnread != "" {
-		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: guarded([]string{CephAnswers}, p.recoveryChecks()...)})
+		irreversibly(journal.PlannedStep{Does: doesRemoveCrushHost, After: purged, Preflights: irreversiblePreflights([]string{CephAnswers}, p.recoveryChecks()...)})
 	}
 	return nil
 }

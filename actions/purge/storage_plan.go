@@ -74,14 +74,14 @@ func (storagePart) domain() string { return journal.DomainStorage }
 func (p storagePart) steps() map[string]actions.StepDef {
 	return map[string]actions.StepDef{
 		doesRemoveEntry:      {Step: removeEntry(p), Atomic: true}, // one call patches the list
-		doesRemoveDeployment: {Step: removeDeployment(p), Skips: removeDeployment(p).skips},
-		doesRemoveFound:      {Step: removeFound(p), Skips: removeFound(p).skips},
-		doesFindOSDs:         {Step: findOSDs(p), Skips: findOSDs(p).skips},
-		doesOutOSDs:          {Step: outOSDs(p), Skips: outOSDs(p).skips},
+		doesRemoveDeployment: {Step: removeDeployment(p), FindSkipped: removeDeployment(p).skips},
+		doesRemoveFound:      {Step: removeFound(p), FindSkipped: removeFound(p).skips},
+		doesFindOSDs:         {Step: findOSDs(p), FindSkipped: findOSDs(p).skips},
+		doesOutOSDs:          {Step: outOSDs(p), FindSkipped: outOSDs(p).skips},
 		doesWaitOSDs:         {Step: waitOSDs{}},
 		doesStopOSDs:         {Step: stopOSDs(p)},
-		doesPurgeOSD:         {Step: purgeOSD(p), Skips: purgeOSD(p).skips},
-		doesPurgeFoundOSDs:   {Step: purgeFoundOSDs(p), Skips: purgeFoundOSDs(p).skips},
+		doesPurgeOSD:         {Step: purgeOSD(p), FindSkipped: purgeOSD(p).skips},
+		doesPurgeFoundOSDs:   {Step: purgeFoundOSDs(p), FindSkipped: purgeFoundOSDs(p).skips},
 		doesRemoveCrushHost:  {Step: removeCrushHost(p)},
 		doesInOSDs:           {Step: inOSDs(p)},
 		doesRestoreEntry:     {Step: restoreEntry(p)},

@@ -14,7 +14,7 @@ import (
 // now. If another node has the lost node's name, or another machine has the OSD, no Deployment belongs to the lost
 // node.
 func (p storagePart) recreatedDeployments(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
-	if view.absent || view.replaced() {
+	if view.absent || view.isReplaced() {
 		return nil, nil
 	}
 	deployments, err := p.deployments(ctx, view.node)
@@ -52,7 +52,7 @@ func (p storagePart) removeRecreated(ctx context.Context, view storageView, osds
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, p.remove(ctx, d, view.live))
+		failures = append(failures, p.removeOSDDeployment(ctx, d, view.live))
 	}
 	return errors.Join(failures...)
 }

@@ -217,11 +217,11 @@ func TestAPauseHoldsAnAutomaticPurgeBeforeItMovesDataAndBeforeTheCrushHost(t *te
 	for step, begins := range map[string]string{"out-osds": "delete-deployment", "remove-crush-host": "osd-purge"} {
 		t.Run(step, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
-				cfg, paused := s.cfg(), actionstest.Answering(actions.Pass())
+				cfg, paused := s.cfg(), actionstest.NewPreflight(actions.Pass())
 				cfg.Preflights["Paused"] = paused
 				pause := func(effect string) {
 					if strings.HasPrefix(effect, begins) {
-						paused.Turn(actions.Hold("paused"))
+						paused.SetVerdict(actions.Hold("paused"))
 					}
 				}
 				s.ceph.AfterEffect, s.rook.AfterEffect = pause, pause
@@ -231,7 +231,7 @@ func TestAPauseHoldsAnAutomaticPurgeBeforeItMovesDataAndBeforeTheCrushHost(t *te
 				if hold := s.Record().Holds[step]; hold.Preflight != "Paused" {
 					t.Errorf("not held: %q", s.Story())
 				}
-				paused.Turn(actions.Pass())
+				paused.SetVerdict(actions.Pass())
 				r.End()
 				s.wantTraces()
 			})

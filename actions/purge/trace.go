@@ -74,7 +74,7 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	var looking sync.WaitGroup
 	for i, part := range t.parts {
 		looking.Go(func() {
-			looks[i] = t.look(ctx, part, record, Facts{Node: NodeIdentity{Name: name, UID: uid}})
+			looks[i] = t.tracePart(ctx, part, record, Facts{Node: NodeIdentity{Name: name, UID: uid}})
 		})
 	}
 	looking.Wait()
@@ -88,8 +88,8 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	return all
 }
 
-// look calls the part's trace. It reports a panic as a place that could not be searched.
-func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
+// tracePart calls the part's trace. It reports a panic as a place that could not be searched.
+func (t Tracer) tracePart(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
 	var failure error
 	defer func() {
 		if failure != nil {

@@ -96,7 +96,7 @@ func (f *StorageFacts) doubts() (doubts []string) {
 
 func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced {
 	var traced Traced
-	switch err := p.find(ctx, record, &facts); {
+	switch err := p.captureWithEtcd(ctx, record, &facts); {
 	case errors.Is(err, errNoPrimaries):
 		traced.Doubts = []string{fmt.Sprintf("etcd was not asked: %v", err)}
 	case err != nil:
@@ -121,7 +121,7 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 // primaryNames returns the node names that etcd and kubeadm know. It returns none on an error, because they are only a
 // help.
 func (p primaryPart) primaryNames(ctx context.Context) []string {
-	plane, err := p.look(ctx, &Facts{})
+	plane, err := p.readControlPlane(ctx, &Facts{})
 	if err != nil {
 		return nil
 	}

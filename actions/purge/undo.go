@@ -16,7 +16,7 @@ type inOSDs storagePart
 
 // Prove implements [actions.Step].
 func (s inOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	osds, err := s.find(ctx, step)
+	osds, err := s.osdsToMarkIn(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -28,7 +28,7 @@ func (s inOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 
 // Do implements [actions.Step].
 func (s inOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	osds, err := s.find(ctx, step)
+	osds, err := s.osdsToMarkIn(ctx, step)
 	if err != nil || len(osds) == 0 {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func (s inOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 	return nil, errors.Join(failures...)
 }
 
-// find returns the captured OSDs that were in and are out now. It includes OSDs that another machine has now, because
-// this purge marked them out.
-func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDFacts, err error) {
+// osdsToMarkIn returns the captured OSDs that were in and are out now. It includes OSDs that another machine has now,
+// because this purge marked them out.
+func (s inOSDs) osdsToMarkIn(ctx context.Context, step actions.StepContext) (osds []OSDFacts, err error) {
 	_, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.absent {
 		return nil, err
@@ -77,7 +77,7 @@ type restoreEntry storagePart
 
 // Prove implements [actions.Step].
 func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	entry, kept, err := s.find(ctx, step)
+	entry, kept, err := s.entryToRestore(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
@@ -91,15 +91,15 @@ func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (acti
 
 // Do implements [actions.Step].
 func (s restoreEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	entry, _, err := s.find(ctx, step)
+	entry, _, err := s.entryToRestore(ctx, step)
 	if err != nil || entry == nil {
 		return nil, err
 	}
 	return nil, s.Rook.AddStorageNode(ctx, *entry)
 }
 
-// find returns the entry to restore, or nil. kept is the reason if an entry is not restored.
-func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
+// entryToRestore returns the entry to restore, or nil. kept is the reason if an entry is not restored.
+func (s restoreEntry) entryToRestore(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.Entry == nil || captured.Entry.Name == "" {
 		return nil, "", err // EKCO adds only nodes that were listed

@@ -17,9 +17,9 @@ import (
 // carriedTimeout limits one check of whether Ceph has the requested number.
 const carriedTimeout = 30 * time.Second
 
-// lower returns the action that lowers one number. The action ends only when Ceph has the new number, and no other
-// number may be lowered before that.
-func (p Parts) lower() actions.Definition {
+// lowerDefinition returns the action that lowers one number. The action ends only when Ceph has the new number, and no
+// other number may be lowered before that.
+func (p Dependencies) lowerDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
 		Plan: actions.PlanOf(planLower),
@@ -68,7 +68,7 @@ func planLower(_ context.Context, record journal.ActionRecord, change journal.Ro
 }
 
 // awaitCarried changes nothing: its preflight waits for Rook.
-type awaitCarried struct{ parts Parts }
+type awaitCarried struct{ parts Dependencies }
 
 // Do implements [actions.StepOf].
 func (awaitCarried) Do(context.Context, actions.StepContext, journal.RookChange) (json.RawMessage, error) {
@@ -82,7 +82,7 @@ func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext, chang
 }
 
 // lowerPools sets the size of the pools in Ceph.
-type lowerPools struct{ parts Parts }
+type lowerPools struct{ parts Dependencies }
 
 // Prove implements [actions.StepOf].
 func (s lowerPools) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
@@ -112,7 +112,7 @@ func (s lowerPools) Do(ctx context.Context, step actions.StepContext, _ journal.
 }
 
 // poolNotLowered names a pool that still has more copies than requested, or returns "".
-func (p Parts) poolNotLowered(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
+func (p Dependencies) poolNotLowered(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
 	pools, err := p.Ceph.Pools(ctx)
 	if err != nil {
 		return "", err

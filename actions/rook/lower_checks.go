@@ -40,14 +40,14 @@ func safelyLowered() []string {
 // old.
 const completeFor = 10 * time.Second
 
-func (p Parts) lowerPreflights() map[string]actions.Preflight {
+func (p Dependencies) lowerPreflights() map[string]actions.Preflight {
 	checks := p.preflights()
 	maps.Copy(checks, p.loweringChecks())
 	return checks
 }
 
 // loweringChecks returns the checks for every lowering, by Rook or by command.
-func (p Parts) loweringChecks() map[string]actions.Preflight {
+func (p Dependencies) loweringChecks() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{}
 	for name, check := range map[string]func(context.Context, journal.ActionRecord, lowering) actions.Verdict{
 		StorageHostsGone: p.hostsGone, PoolOnHosts: p.poolOnHosts, CephWithoutTrouble: p.withoutTrouble,
@@ -66,7 +66,7 @@ func (p Parts) loweringChecks() map[string]actions.Preflight {
 
 // hostsGone checks that no host can return: a host that is only down is still in the CRUSH map, and a host with a Node
 // may return.
-func (p Parts) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
+func (p Dependencies) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell which hosts there are: " + err.Error()).About("hosts unread")
@@ -84,7 +84,7 @@ func (p Parts) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowe
 		}
 	}
 	if hosts := len(tree.Hosts); hosts > asked.to {
-		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, too many for %s", words.Count(hosts, "host"), copies(asked.to))).About("hosts")
+		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, too many for %s", words.Count(hosts, "host"), copiesText(asked.to))).About("hosts")
 	}
 	return actions.Pass()
 }
@@ -96,9 +96,9 @@ func isHost(node kube.Node, host string) bool {
 	})
 }
 
-func copies(count int) string { return words.CountOf(count, "copy", "copies") }
+func copiesText(count int) string { return words.CountOf(count, "copy", "copies") }
 
-func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
+func (p Dependencies) poolOnHosts(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	all, err := p.Ceph.Pools(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell where its pools keep copies: " + err.Error()).About("pools unread")
@@ -115,7 +115,7 @@ func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, ask
 		case pool.Domain != ceph.DomainHost:
 			return actions.Abandon("the CRUSH rule of pool " + pool.Name + " does not put each copy on another host").About("rule")
 		case pool.Size > asked.from:
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, but Rook's object says %d; check that Rook's operator runs", pool.Name, copies(pool.Size), asked.from)).About("size")
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, but Rook's object says %d; check that Rook's operator runs", pool.Name, copiesText(pool.Size), asked.from)).About("size")
 		}
 	}
 	return actions.Pass()
@@ -124,7 +124,7 @@ func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, ask
 // withoutTrouble ignores OSDs that are down and missing copies, because they are the reason to lower. Another preflight
 // checks that the remaining copies are complete. It does not ignore unknown problems, such as a full OSD, a missing
 // object, a copy that differs, or a flag that stops recovery.
-func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
+func (p Dependencies) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
@@ -151,7 +151,7 @@ func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked
 // copies than there are hosts. The lowering repairs this. Another preflight checks that Ceph serves all other pools.
 var codesUnserved = map[string]bool{"PG_AVAILABILITY": true, "SLOW_OPS": true, "MGR_MODULE_ERROR": true}
 
-func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
+func (p Dependencies) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	var tree ceph.Tree
 	var pools []ceph.Pool
 	var pgs []ceph.PG
@@ -165,14 +165,14 @@ func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
 	if why := ceph.Incomplete(tree, pools, pgs, asked.to, asked.pool()); why != "" {
-		return actions.Hold(why + "; EKCO lowers them when all placement groups are settled with " + copies(asked.to)).About("incomplete").Briefly()
+		return actions.Hold(why + "; EKCO lowers them when all placement groups are settled with " + copiesText(asked.to)).About("incomplete").Briefly()
 	}
-	are := fmt.Sprintf("all %d placement groups are settled with %s", len(pgs), copies(asked.to))
+	are := fmt.Sprintf("all %d placement groups are settled with %s", len(pgs), copiesText(asked.to))
 	return actions.PassBecause(are).About("complete").OnceLasting(completeFor, are)
 }
 
 // rookCarried waits for Rook's operator without limit. If Ceph does not have the pools, it does not wait.
-func (p Parts) rookCarried(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
+func (p Dependencies) rookCarried(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	if record.Request.DryRun {
 		return actions.Pass() // a dry run does not change Rook's objects
 	}

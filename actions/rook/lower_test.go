@@ -385,7 +385,7 @@ func TestACancelOfALoweringIsHeardAtOnce(t *testing.T) {
 // TestACancelDoesNotWaitForWhatIsAwaited: the look that let the step begin may be older than what
 // Rook's operator does then.
 func TestACancelDoesNotWaitForWhatIsAwaited(t *testing.T) {
-	if !(Parts{Rook: &rook.Custom{}}).lower().Steps[journal.StepRookCarried].Interruptible {
+	if !(Dependencies{Rook: &rook.Custom{}}).lowerDefinition().Steps[journal.StepRookCarried].Interruptible {
 		t.Error("a cancel waits for Rook's operator")
 	}
 }
@@ -399,7 +399,7 @@ func TestByCommandNoPoolIsRaised(t *testing.T) {
 	record := journal.ActionRecord{Subject: e.subject}
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{at: {From: 3, To: 2}}, Gone: []string{"c"}, ByCommand: true}
 	record.Request.Input = change
-	parts := Parts{Ceph: e.ceph, Changed: func() {}}
+	parts := Dependencies{Ceph: e.ceph, Changed: func() {}}
 	if _, err := (lowerPools{parts}).Do(t.Context(), actions.StepContext{Action: record}, change); err != nil {
 		t.Fatal(err)
 	}

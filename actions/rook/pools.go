@@ -39,8 +39,8 @@ type poolsPlan struct {
 // action. Now each step that sets a number sets the option itself. The undo step is the same.
 const stepAllowOnce = "allow-single-copy"
 
-// setPools returns the action that sets numbers of one Ceph pool by command, one after the other.
-func (p Parts) setPools() actions.Definition {
+// setPoolsDefinition returns the action that sets numbers of one Ceph pool by command, one after the other.
+func (p Dependencies) setPoolsDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
 		// Only this record has the former value of the option, so the mirror must not leave it out first.
@@ -58,7 +58,7 @@ func (p Parts) setPools() actions.Definition {
 
 // poolPreflights returns the preflights for numbers of pools. A lowering has the usual checks, except that hosts need
 // not be gone: Ceph itself creates the mgr's pool, perhaps with more copies than there are hosts.
-func (p Parts) poolPreflights() map[string]actions.Preflight {
+func (p Dependencies) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
 		CephPoolsUnchanged: actions.CheckOf(poolsUnchanged{p}.check), StorageHostsThere: actions.CheckOf(hostsThere{p.Ceph}.check),
 		RoomForCopies: actions.CheckOf(room{p.Ceph, p.IsShort}.check), CopiesServe: actions.CheckOf(copiesServe{p.Ceph}.check),
@@ -71,9 +71,9 @@ func (p Parts) poolPreflights() map[string]actions.Preflight {
 }
 
 // planPools sets the number of copies first, because Ceph then also sets min_size.
-func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
+func (p Dependencies) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	captured := poolsPlan{RookChange: change}
-	if err := p.captureOption(ctx, &captured); err != nil {
+	if err := p.captureSingleCopyOption(ctx, &captured); err != nil {
 		return journal.Plan{}, err
 	}
 	facts, err := json.Marshal(captured)
@@ -81,7 +81,7 @@ func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change jou
 		return journal.Plan{}, err
 	}
 	plan := journal.Plan{Facts: facts}
-	for _, place := range places(change) {
+	for _, place := range orderedPlaces(change) {
 		plan.Steps = append(plan.Steps, poolStep(place, journal.StepSetPoolNumber, change))
 	}
 	if len(plan.Steps) == 0 {
@@ -118,8 +118,8 @@ func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
 	return step
 }
 
-// places returns the places of the numbers, in the order of the steps.
-func places(change journal.RookChange) []string {
+// orderedPlaces returns the places of the numbers, in the order of the steps.
+func orderedPlaces(change journal.RookChange) []string {
 	order := []string{journal.PoolSize, journal.PoolMinSize, journal.PoolPGNumMin}
 	return slices.SortedFunc(maps.Keys(change.Numbers), func(a, b string) int {
 		_, of, _ := journal.PoolNumber(a)
@@ -128,9 +128,9 @@ func places(change journal.RookChange) []string {
 	})
 }
 
-// captureOption captures the option that a change to a single copy needs. Before Ceph 16 there is no option. Rook often
-// sets the option itself.
-func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
+// captureSingleCopyOption captures the option that a change to a single copy needs. Before Ceph 16 there is no option.
+// Rook often sets the option itself.
+func (p Dependencies) captureSingleCopyOption(ctx context.Context, captured *poolsPlan) error {
 	if !isSingleCopy(captured.RookChange) {
 		return nil
 	}
@@ -171,7 +171,7 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	return journal.RookFacts{Ceph: said}, nil
 }
 
-type poolsUnchanged struct{ parts Parts }
+type poolsUnchanged struct{ parts Dependencies }
 
 // check takes into account that Ceph sets min_size together with size. So after EKCO has set a number, a changed
 // min_size does not prove that another client set it.

@@ -11,7 +11,7 @@ import (
 
 // setNumber sets one number of a pool; the step's id is the place of the number. If the change needs the option for
 // single copies, the option is on only during the change; see [singleCopy].
-type setNumber struct{ parts Parts }
+type setNumber struct{ parts Dependencies }
 
 // Prove implements [actions.Step]. If the option must be restored and Ceph does not answer, the step waits, which does
 // not count as a failed attempt.
@@ -20,12 +20,12 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := s.lacks(ctx, number)
+	lacks, err := s.differenceReason(ctx, number)
 	if err != nil && s.parts.Removed(ctx) {
 		return actions.Proof{Missing: "Ceph was removed"}, nil // the preflight handles that
 	}
-	if number.lifts() && mayBeLifted(step) {
-		back, backErr := isBack(ctx, s.parts.Ceph, *number.Option)
+	if number.needsOption() && mayBeLifted(step) {
+		back, backErr := isRestored(ctx, s.parts.Ceph, *number.Option)
 		switch {
 		case backErr != nil:
 			return actions.Proof{Missing: stillOn(backErr), Waits: true}, nil
@@ -44,14 +44,14 @@ func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 		return nil, err
 	}
 	set := func() error {
-		if lacks, err := s.lacks(ctx, number); err != nil || lacks == "" {
+		if lacks, err := s.differenceReason(ctx, number); err != nil || lacks == "" {
 			return err
 		}
-		return s.parts.Ceph.SetPoolNumber(ctx, number.pool, number.setting, number.To, number.sure())
+		return s.parts.Ceph.SetPoolNumber(ctx, number.pool, number.setting, number.To, number.needsConfirmation())
 	}
 	defer s.parts.Changed()
-	if number.lifts() {
-		return singleCopy{s, step, number}.set(ctx, set)
+	if number.needsOption() {
+		return singleCopy{s, step, number}.setWithOption(ctx, set)
 	}
 	return nil, set()
 }
@@ -77,12 +77,14 @@ func (s setNumber) read(step actions.StepContext) (number poolNumber, err error)
 	return number, nil
 }
 
-// lacks returns a reason if the number differs, or "".
-func (s setNumber) lacks(ctx context.Context, number poolNumber) (string, error) {
+// differenceReason returns a reason if the number differs, or "".
+func (s setNumber) differenceReason(ctx context.Context, number poolNumber) (string, error) {
 	live, err := livePools(ctx, s.parts.Ceph)
 	return journal.RookChange{Numbers: map[string]journal.RookNumber{number.place: number.RookNumber}}.Lacks(live), err
 }
 
-// sure reports whether Ceph requires a confirmation; lifts reports whether the option is needed.
-func (n poolNumber) sure() bool  { return n.Sure && n.setting == journal.PoolSize && n.To == 1 }
-func (n poolNumber) lifts() bool { return n.Option != nil && n.sure() }
+// needsConfirmation reports whether Ceph requires a confirmation for a single copy.
+func (n poolNumber) needsConfirmation() bool {
+	return n.Sure && n.setting == journal.PoolSize && n.To == 1
+}
+func (n poolNumber) needsOption() bool { return n.Option != nil && n.needsConfirmation() }

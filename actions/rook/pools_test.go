@@ -87,7 +87,7 @@ func poolScene(points, from, to int, option ceph.Option) actionstest.Scene {
 
 // over are the actions with another client of Ceph.
 func (e *estate) over(of Ceph) []actions.Definition {
-	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: of, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() {}})
+	return New(Dependencies{Rook: rook.NewCustom(e.objects), Ceph: of, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() {}})
 }
 
 // mortalCeph is Ceph as one incarnation of the process reaches it: each change is between two
@@ -180,7 +180,7 @@ func TestNoPoolIsGivenMoreCopiesThanThereIsRoomFor(t *testing.T) {
 	e.ceph.Fill(journal.OldMgrPool, 2<<30)
 	record := journal.ActionRecord{Subject: e.subject}
 	record.Request.Input = numbers(2, 3)
-	of := Parts{Ceph: e.ceph}.setPools()
+	of := Dependencies{Ceph: e.ceph}.setPoolsDefinition()
 	plan, err := of.Plan(t.Context(), record)
 	if err != nil || !slices.Contains(plan.Steps[0].Preflights, StorageHostsThere) || !slices.Contains(plan.Steps[0].Preflights, RoomForCopies) || slices.Contains(plan.Steps[1].Preflights, RoomForCopies) {
 		t.Fatalf("%v: the plan is %+v", err, plan)
@@ -200,7 +200,7 @@ func TestNoPoolIsGivenMoreCopiesThanThereIsRoomFor(t *testing.T) {
 
 func TestAnOlderCephNeedsNeitherSwitchNorOption(t *testing.T) {
 	e := mgrPool(3, ceph.Option{})
-	old := Parts{Ceph: octopus{e.ceph}}.setPools()
+	old := Dependencies{Ceph: octopus{e.ceph}}.setPoolsDefinition()
 	record := journal.ActionRecord{Subject: e.subject}
 	record.Request.Input = numbers(3, 1)
 	plan, err := old.Plan(t.Context(), record)
@@ -280,7 +280,7 @@ func (unlisted) Pools(context.Context) ([]ceph.Pool, error) { return nil, ceph.E
 func TestANumberOfAPoolThatCannotBeReadIsNotSet(t *testing.T) {
 	e := mgrPool(3, ceph.Option{})
 	before := e.said()
-	if _, err := (setNumber{Parts{Ceph: unlisted{e.ceph}, Changed: func() {}}}).Do(t.Context(), sizeStep(t, 1, 3)); !errors.Is(err, ceph.ErrUnavailable) || e.said() != before {
+	if _, err := (setNumber{Dependencies{Ceph: unlisted{e.ceph}, Changed: func() {}}}).Do(t.Context(), sizeStep(t, 1, 3)); !errors.Is(err, ceph.ErrUnavailable) || e.said() != before {
 		t.Errorf("%v: %s", err, e.said())
 	}
 }
@@ -305,7 +305,7 @@ func TestASizeThatThePoolHasAlreadyIsNotSetAgain(t *testing.T) {
 	if err := e.ceph.SetPoolNumber(t.Context(), journal.OldMgrPool, ceph.PoolMinSize, 3, false); err != nil {
 		t.Fatal(err)
 	}
-	parts := Parts{Ceph: e.ceph, Changed: func() {}}
+	parts := Dependencies{Ceph: e.ceph, Changed: func() {}}
 	if _, err := (setNumber{parts}).Do(t.Context(), sizeStep(t, 1, 3)); err != nil || e.said() != `size 3, min_size 3, option "" own false, 1 changes` {
 		t.Errorf("%v: %s", err, e.said())
 	}

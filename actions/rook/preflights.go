@@ -36,7 +36,7 @@ func preflightsFor(of journal.Subject, change journal.RookChange) []string {
 		{change.Whole, StorageHostsListed},
 		{change.Hosts > 0, StorageHostsThere},
 		{journal.HasRookPools(of) && isRaising(change), RoomForCopies},
-		{journal.HasRookPools(of) && needed(change) > 1, CopiesServe},
+		{journal.HasRookPools(of) && maxNeededCopies(change) > 1, CopiesServe},
 	} {
 		if need.so {
 			names = append(names, need.name)
@@ -55,7 +55,7 @@ func isRaising(change journal.RookChange) bool {
 	return false
 }
 
-func (p Parts) preflights() map[string]actions.Preflight {
+func (p Dependencies) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
 		RookUnchanged:      actions.CheckOf(unchanged{p.object()}.check),
 		StorageNodesReady:  actions.CheckOf(nodesReady{p.Nodes}.check),

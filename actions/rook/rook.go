@@ -33,8 +33,8 @@ type Ceph interface {
 	ceph.Settings
 }
 
-// Parts has the dependencies of the actions. All fields must be set.
-type Parts struct {
+// Dependencies has the dependencies of the actions. All fields must be set.
+type Dependencies struct {
 	Rook  rook.Resources
 	Ceph  Ceph
 	Nodes Nodes
@@ -48,18 +48,18 @@ type Parts struct {
 }
 
 // New returns the actions.
-func New(parts Parts) []actions.Definition {
+func New(parts Dependencies) []actions.Definition {
 	return []actions.Definition{
-		parts.change(journal.ActionAddStorageNodes, "change of the storage nodes"),
-		parts.change(journal.ActionRaiseCopies, "change of the copies"),
-		parts.change(journal.ActionAddCephDaemons, "change of the daemons"),
-		parts.setPools(),
-		parts.lower(),
+		parts.changeDefinition(journal.ActionAddStorageNodes, "change of the storage nodes"),
+		parts.changeDefinition(journal.ActionRaiseCopies, "change of the copies"),
+		parts.changeDefinition(journal.ActionAddCephDaemons, "change of the daemons"),
+		parts.setPoolsDefinition(),
+		parts.lowerDefinition(),
 	}
 }
 
-// change returns an action that makes a [journal.RookChange].
-func (p Parts) change(kind journal.ActionKind, noun string) actions.Definition {
+// changeDefinition returns an action that makes a [journal.RookChange].
+func (p Dependencies) changeDefinition(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
 		Plan:       actions.PlanOf(plan),
@@ -79,17 +79,17 @@ func plan(_ context.Context, record journal.ActionRecord, change journal.RookCha
 	}}}, nil
 }
 
-func (p Parts) object() object.Object[journal.RookFacts] {
+func (p Dependencies) object() object.Object[journal.RookFacts] {
 	return object.Object[journal.RookFacts]{
 		Noun: "object", Read: p.Rook.ReadResource, UID: func(facts journal.RookFacts) string { return facts.UID },
 	}
 }
 
 // step returns the step, which makes a single patch.
-func (p Parts) step() actions.Step {
+func (p Dependencies) step() actions.Step {
 	return actions.WithFacts(object.Set[journal.RookChange, journal.RookFacts]{
 		Object: p.object(), Changed: p.Changed, Apply: p.Rook.ChangeResource,
-		Lacks: func(_ journal.Subject, change journal.RookChange, live journal.RookFacts) string {
+		MissingPart: func(_ journal.Subject, change journal.RookChange, live journal.RookFacts) string {
 			return change.Lacks(live)
 		},
 	})

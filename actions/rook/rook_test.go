@@ -51,7 +51,7 @@ func installed(of journal.Subject, object string) *estate {
 // onItsTerms has the actions of a world take the domains that they name.
 func onItsTerms(w *actionstest.World) {
 	w.T.Helper()
-	terms, err := fsm.Standing(fsmrook.Capability())
+	terms, err := fsm.TermsByKind(fsmrook.Capability())
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func onItsTerms(w *actionstest.World) {
 func (e *estate) removed(context.Context) bool { return e.objects.Object(rook.NamespaceRef()) == nil }
 
 func (e *estate) definitions() []actions.Definition {
-	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() { e.looks.Add(1) }})
+	return New(Dependencies{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() { e.looks.Add(1) }})
 }
 
 // node is one of the nodes, as it is to be listed.

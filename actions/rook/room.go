@@ -24,8 +24,8 @@ type view struct {
 	room   ceph.Room
 }
 
-// look reads everything in parallel, so that equal reads share one answer.
-func (p room) look(ctx context.Context) (v view, err error) {
+// readView reads everything in parallel, so that equal reads share one answer.
+func (p room) readView(ctx context.Context) (v view, err error) {
 	var errs [4]error
 	parallel.Run(
 		func() { v.tree, errs[0] = p.ceph.Tree(ctx) },
@@ -42,7 +42,7 @@ func (p room) look(ctx context.Context) (v view, err error) {
 }
 
 func (p room) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
-	now, err := p.look(ctx)
+	now, err := p.readView(ctx)
 	if err != nil {
 		return actions.Hold("cannot tell whether more copies have enough space: " + err.Error()).About("room unread")
 	}
@@ -50,7 +50,7 @@ func (p room) check(ctx context.Context, record journal.ActionRecord, change jou
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	if codes := p.short(now.health); len(codes) > 0 {
+	if codes := p.shortCodes(now.health); len(codes) > 0 {
 		return actions.Hold("Ceph reports that space is low (" + strings.Join(codes, ", ") + "), and more copies need more; add disks, or delete data").About("short")
 	}
 	if lacks := now.room.Lacks(now.tree, copies); lacks != "" {
@@ -79,8 +79,8 @@ func futureCopies(of journal.Subject, change journal.RookChange, pools []ceph.Po
 	return copies, actions.Pass()
 }
 
-// short returns the codes of Ceph's health checks about low space, including muted ones.
-func (p room) short(health ceph.Health) (codes []string) {
+// shortCodes returns the codes of Ceph's health checks about low space, including muted ones.
+func (p room) shortCodes(health ceph.Health) (codes []string) {
 	for _, check := range health.Checks {
 		if p.isShort(check.Code) {
 			codes = append(codes, check.Code)

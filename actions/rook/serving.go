@@ -16,8 +16,8 @@ import (
 // complete copies as Ceph will then require to serve the pool.
 const CopiesServe = "CopiesServe"
 
-// copiesToServe returns how many complete copies Ceph requires to serve a pool of this size. Ceph sets min_size with size, and
-// a placement group with fewer copies blocks until Ceph has created them.
+// copiesToServe returns how many complete copies Ceph requires to serve a pool of this size. Ceph sets min_size with
+// size, and a placement group with fewer copies blocks until Ceph has created them.
 func copiesToServe(size int) int { return size - size/2 }
 
 // neededCopies returns how many complete copies each placement group must have before the number changes. If the number
@@ -35,8 +35,8 @@ func neededCopies(place string, number journal.RookNumber) int {
 	return copiesToServe(number.To)
 }
 
-// needed returns the maximum of neededCopies for all numbers of the change.
-func needed(change journal.RookChange) int {
+// maxNeededCopies returns the maximum of neededCopies for all numbers of the change.
+func maxNeededCopies(change journal.RookChange) int {
 	most := 1
 	for place, number := range change.Numbers {
 		most = max(most, neededCopies(place, number))
@@ -74,7 +74,7 @@ func checkServing(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []cep
 	}
 	for _, pool := range concerned {
 		if pool.Size < needed {
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph and needs %s before EKCO adds more; check that Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size").Briefly()
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph and needs %s before EKCO adds more; check that Rook's operator runs", pool.Name, copiesText(pool.Size), copiesText(needed))).About("size").Briefly()
 		}
 	}
 	if len(concerned) == 0 {
@@ -83,7 +83,7 @@ func checkServing(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []cep
 	for _, pool := range concerned {
 		its := slices.DeleteFunc(slices.Clone(pgs), func(pg ceph.PG) bool { return pg.Pool != pool.ID })
 		if why := ceph.IncompleteServing(tree, []ceph.Pool{pool}, its, needed); why != "" {
-			return actions.Hold(fmt.Sprintf("%s; EKCO adds copies when all placement groups are active with %s, since Ceph would not serve the others", why, copies(needed))).About("incomplete").Briefly()
+			return actions.Hold(fmt.Sprintf("%s; EKCO adds copies when all placement groups are active with %s, since Ceph would not serve the others", why, copiesText(needed))).About("incomplete").Briefly()
 		}
 	}
 	return actions.Pass()

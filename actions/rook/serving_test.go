@@ -53,7 +53,7 @@ func TestWhatIsServedWithOneCopyNeedsNoneToBeComplete(t *testing.T) {
 		if got := slices.Contains(preflightsFor(blockPool, number(sizeAt, test.from, test.to)), CopiesServe); got != test.want {
 			t.Errorf("%d to %d: asked is %t", test.from, test.to, got)
 		}
-		plan, err := Parts{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{}, numbers(test.from, test.to))
+		plan, err := Dependencies{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{}, numbers(test.from, test.to))
 		if err != nil || slices.Contains(plan.Steps[0].Preflights, CopiesServe) != test.want {
 			t.Errorf("%d to %d by command: %v, %+v", test.from, test.to, err, plan.Steps)
 		}
@@ -80,7 +80,7 @@ func TestAPoolWithANameOfItsOwnIsJudgedByItself(t *testing.T) {
 		t.Errorf("with a copy too many it says %+v", got)
 	}
 	e.ceph.SetPool("fs-fast", 3)
-	if missing, err := (Parts{Ceph: e.ceph}).poolNotLowered(t.Context(), fs, lower); err != nil || missing == "" {
+	if missing, err := (Dependencies{Ceph: e.ceph}).poolNotLowered(t.Context(), fs, lower); err != nil || missing == "" {
 		t.Errorf("%v: what Rook has not carried out is %q", err, missing)
 	}
 }
@@ -94,7 +94,7 @@ func TestARebalanceKeepsNoCopyWaiting(t *testing.T) {
 		if got := (copiesServe{busy{e.ceph, state}}).check(t.Context(), record, number(sizeAt, 2, 3)); got.Kind != kind {
 			t.Errorf("while all are %s it says %+v", state, got)
 		}
-		lowers := Parts{Ceph: busy{e.ceph, state}}.loweringChecks()[CopiesComplete]
+		lowers := Dependencies{Ceph: busy{e.ceph, state}}.loweringChecks()[CopiesComplete]
 		record.Request.Input = number(sizeAt, 2, 1)
 		if got := lowers.Check(t.Context(), record); got.Kind != actions.VerdictHold {
 			t.Errorf("while all are %s copies are taken away: %+v", state, got)

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// withOptionRecord adds a first step that records that EKCO will set the option for single copies. Any EKCO that continues
-// the action then knows that the option may be on.
+// withOptionRecord adds a first step that records that EKCO will set the option for single copies. Any EKCO that
+// continues the action then knows that the option may be on.
 func withOptionRecord(plan journal.Plan, change journal.RookChange) journal.Plan {
 	note := poolStep(journal.StepNoteOption, journal.StepNoteOption, change)
 	plan.Steps = append([]journal.PlannedStep{note}, plan.Steps...)
@@ -50,17 +50,17 @@ func mayBeLifted(step actions.StepContext) bool {
 // copy.
 func (s setNumber) mustFinish(step actions.StepContext) bool {
 	number, err := s.read(step)
-	return err == nil && number.lifts() && mayBeLifted(step)
+	return err == nil && number.needsOption() && mayBeLifted(step)
 }
 
 // cleanUp implements [actions.StepDef.CleanUp]: it restores the option after an interrupted attempt. If that fails, the
 // next attempt restores it.
 func (s setNumber) cleanUp(ctx context.Context, step actions.StepContext, failed error) {
 	number, err := s.read(step)
-	if failed == nil || err != nil || !number.lifts() {
+	if failed == nil || err != nil || !number.needsOption() {
 		return
 	}
-	if err := restore(ctx, s.parts.Ceph, *number.Option); err != nil {
+	if err := setOptionBack(ctx, s.parts.Ceph, *number.Option); err != nil {
 		step.Log.Warn("cannot restore mon_allow_pool_size_one now", "error", err)
 	}
 }
@@ -72,9 +72,9 @@ type singleCopy struct {
 	number poolNumber
 }
 
-// set switches the option on only while it sets the number. After an interrupted attempt it only restores the option,
-// so that all preflights run again before another try.
-func (s singleCopy) set(ctx context.Context, set func() error) (json.RawMessage, error) {
+// setWithOption switches the option on only while it sets the number. After an interrupted attempt it only restores the
+// option, so that all preflights run again before another try.
+func (s singleCopy) setWithOption(ctx context.Context, set func() error) (json.RawMessage, error) {
 	if s.isInterrupted() {
 		return s.restoreInterrupted(ctx)
 	}
@@ -102,7 +102,7 @@ func (s singleCopy) restoreInterrupted(ctx context.Context) (json.RawMessage, er
 	if err := s.restoreOption(ctx); err != nil {
 		return nil, err
 	}
-	lacks, err := s.lacks(ctx, s.number)
+	lacks, err := s.differenceReason(ctx, s.number)
 	if err == nil && lacks == "" {
 		return s.doneOutput(), nil
 	}
@@ -112,10 +112,10 @@ func (s singleCopy) restoreInterrupted(ctx context.Context) (json.RawMessage, er
 // doneOutput returns the output of a completed step.
 func (singleCopy) doneOutput() json.RawMessage { return json.RawMessage(`{"lifted":false}`) }
 
-// restoreOption restores the option, and records that. A failure does not count as an attempt: EKCO retries until it succeeds or
-// Ceph was removed.
+// restoreOption restores the option, and records that. A failure does not count as an attempt: EKCO retries until it
+// succeeds or Ceph was removed.
 func (s singleCopy) restoreOption(ctx context.Context) error {
-	if err := restore(ctx, s.parts.Ceph, *s.number.Option); err != nil && !s.parts.Removed(ctx) {
+	if err := setOptionBack(ctx, s.parts.Ceph, *s.number.Option); err != nil && !s.parts.Removed(ctx) {
 		return &actions.UnfinishedError{Left: stillOn(err), Waits: true}
 	}
 	return s.step.Note(ctx, optionState{})
@@ -125,15 +125,15 @@ func stillOn(err error) string {
 	return singleCopies + " may still be on; EKCO restores it when Ceph answers: " + err.Error()
 }
 
-// isBack reports whether the option has its former value. EKCO never changes the value for all daemons.
-func isBack(ctx context.Context, of Ceph, before ceph.Option) (bool, error) {
+// isRestored reports whether the option has its former value. EKCO never changes the value for all daemons.
+func isRestored(ctx context.Context, of Ceph, before ceph.Option) (bool, error) {
 	now, err := of.MonOption(ctx, singleCopies)
 	return now.Own == before.Own && (!now.Own || now.Value == before.Value), err
 }
 
-// restore restores the option's former value.
-func restore(ctx context.Context, of Ceph, before ceph.Option) error {
-	back, err := isBack(ctx, of, before)
+// setOptionBack restores the option's former value.
+func setOptionBack(ctx context.Context, of Ceph, before ceph.Option) error {
+	back, err := isRestored(ctx, of, before)
 	switch {
 	case err != nil || back:
 		return err
@@ -145,7 +145,7 @@ func restore(ctx context.Context, of Ceph, before ceph.Option) error {
 
 // undoOption is the undo step that restores the option's value from the plan. It retries without limit, and is done if
 // Ceph was removed.
-type undoOption struct{ parts Parts }
+type undoOption struct{ parts Dependencies }
 
 func (undoOption) before(step actions.StepContext) (ceph.Option, error) {
 	var captured poolsPlan
@@ -164,7 +164,7 @@ func (s undoOption) Prove(ctx context.Context, step actions.StepContext) (action
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	back, err := isBack(ctx, s.parts.Ceph, before)
+	back, err := isRestored(ctx, s.parts.Ceph, before)
 	switch {
 	case err != nil && s.parts.Removed(ctx):
 		return actions.Proof{Done: true}, nil
@@ -180,7 +180,7 @@ func (s undoOption) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	if err := restore(ctx, s.parts.Ceph, before); err != nil {
+	if err := setOptionBack(ctx, s.parts.Ceph, before); err != nil {
 		return nil, &actions.UnfinishedError{Left: stillOn(err), Waits: true}
 	}
 	return nil, nil

@@ -215,7 +215,7 @@ func TestWhoTakesOverWithoutKnowingThatTheOptionIsOnPutsItBack(t *testing.T) {
 // TestThatTheOptionIsToBeSetIsOnRecordFirst: what puts it back waits for nobody's storage.
 func TestThatTheOptionIsToBeSetIsOnRecordFirst(t *testing.T) {
 	record := journal.ActionRecord{Request: journal.ActionRequested{Input: numbers(3, 1)}}
-	of := Parts{Ceph: mgrPool(3, ceph.Option{}).ceph}.setPools()
+	of := Dependencies{Ceph: mgrPool(3, ceph.Option{}).ceph}.setPoolsDefinition()
 	plan, err := of.Plan(t.Context(), record)
 	if err != nil || len(plan.Undo) != 1 || len(plan.Steps) != 3 {
 		t.Fatalf("%v: the plan is %+v", err, plan)
@@ -296,8 +296,8 @@ func TestAPlanOfBeforeIsCarriedOutUnderItsOldName(t *testing.T) {
 func TestOnlyTheSizeTakesTheOptionAndTheSwitch(t *testing.T) {
 	for setting, want := range map[string]bool{journal.PoolSize: true, journal.PoolMinSize: false} {
 		number := poolNumber{poolsPlan: poolsPlan{Sure: true, Option: &ceph.Option{}}, RookNumber: journal.RookNumber{To: 1}, setting: setting}
-		if number.sure() != want || number.lifts() != want {
-			t.Errorf("%s takes the switch: %t, the option: %t", setting, number.sure(), number.lifts())
+		if number.needsConfirmation() != want || number.needsOption() != want {
+			t.Errorf("%s takes the switch: %t, the option: %t", setting, number.needsConfirmation(), number.needsOption())
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestAnAttemptOfWhichNothingWasNotedMayHaveLeftTheOptionOn(t *testing.T) {
 
 func TestAnOptionThatIsAsItWasIsNotSetAgain(t *testing.T) {
 	e := mgrPool(1, forbidden)
-	if err := restore(t.Context(), e.ceph, forbidden); err != nil || len(e.ceph.Effects()) > 0 {
+	if err := setOptionBack(t.Context(), e.ceph, forbidden); err != nil || len(e.ceph.Effects()) > 0 {
 		t.Errorf("%v: done was %+v", err, e.ceph.Effects())
 	}
 }

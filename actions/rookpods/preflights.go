@@ -29,7 +29,7 @@ const (
 	WorkloadRolledOut = "WorkloadRolledOut"
 )
 
-func (p Parts) preflights() map[string]actions.Preflight {
+func (p Dependencies) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
 		RookPodsUnchanged:  actions.CheckOf(unchanged{p.object()}.check),
 		EnoughNodes:        actions.CheckOf(enoughNodes{p.Nodes}.check),
@@ -45,12 +45,12 @@ type unchanged struct {
 }
 
 func (p unchanged) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
-	_, verdict := p.look(ctx, record, input)
+	_, verdict := p.readAndCheck(ctx, record, input)
 	return verdict
 }
 
-// look is check, and also returns the facts that it read.
-func (p unchanged) look(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.RookPodsFacts, actions.Verdict) {
+// readAndCheck is check, and also returns the facts that it read.
+func (p unchanged) readAndCheck(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.RookPodsFacts, actions.Verdict) {
 	live, err := p.Read(ctx, record.Subject)
 	if verdict := p.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return live, verdict
@@ -87,11 +87,11 @@ func hasWaited(record journal.ActionRecord, step string) bool { return record.St
 // onHosts holds the action, with the state of each pod, after one wait has failed.
 type onHosts struct {
 	unchanged
-	parts Parts
+	parts Dependencies
 }
 
 func (p onHosts) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
-	live, verdict := p.look(ctx, record, input)
+	live, verdict := p.readAndCheck(ctx, record, input)
 	switch {
 	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict
@@ -125,7 +125,7 @@ func (p classThere) check(ctx context.Context, _ journal.ActionRecord, input jou
 	case err != nil:
 		return actions.Hold("cannot tell whether there is a priority class " + input.Class + ": " + err.Error()).About("class unread")
 	case !there:
-		return actions.Hold(fmt.Sprintf("there is no priority class %s, and EKCO creates only %s; create it, or set rook_priority_class to another",
+		return actions.Hold(fmt.Sprintf("there is no priority class %s, and EKCO creates only %s; create %[1]s yourself, or set rook_priority_class to another",
 			input.Class, rook.NodeCritical)).About("class missing")
 	}
 	return actions.Pass()
@@ -147,11 +147,11 @@ func (p formerRolledOut) check(ctx context.Context, record journal.ActionRecord,
 // rolledOut holds the action after one wait has failed.
 type rolledOut struct {
 	unchanged
-	parts Parts
+	parts Dependencies
 }
 
 func (p rolledOut) check(ctx context.Context, record journal.ActionRecord, input journal.RookPodsInput) actions.Verdict {
-	live, verdict := p.look(ctx, record, input)
+	live, verdict := p.readAndCheck(ctx, record, input)
 	switch {
 	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict

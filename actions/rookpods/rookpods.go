@@ -30,8 +30,8 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Parts has the dependencies of the actions. All fields must be set.
-type Parts struct {
+// Dependencies has the dependencies of the actions. All fields must be set.
+type Dependencies struct {
 	Pods  *rook.Pods
 	Nodes Nodes
 	// Changed is called after a change, to trigger a new read.
@@ -39,7 +39,7 @@ type Parts struct {
 }
 
 // New returns the actions.
-func New(parts Parts) []actions.Definition {
+func New(parts Dependencies) []actions.Definition {
 	return []actions.Definition{
 		parts.action(journal.ActionSetCSIResources, "change of the resources"),
 		parts.action(journal.ActionSpreadMDS, "spreading"),
@@ -47,7 +47,7 @@ func New(parts Parts) []actions.Definition {
 	}
 }
 
-func (p Parts) action(kind journal.ActionKind, noun string) actions.Definition {
+func (p Dependencies) action(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
 		Plan: actions.PlanOf(plan),
@@ -77,11 +77,11 @@ func stepsOf(kind journal.ActionKind, input journal.RookPodsInput) ([]journal.Pl
 		return []journal.PlannedStep{change}, nil
 	case kind == journal.ActionSpreadMDS:
 		change.Domains = []string{journal.DomainStorage}
-		return []journal.PlannedStep{change, after(change, step(journal.StepAwaitMDSHosts, mdsTimeout, MDSOnTwoHosts))}, nil
+		return []journal.PlannedStep{change, runAfter(change, step(journal.StepAwaitMDSHosts, mdsTimeout, MDSOnTwoHosts))}, nil
 	case kind == journal.ActionSetPriorityClass && input.Class != "":
 		class := step(journal.StepEnsurePriority, changeTimeout, RookPodsUnchanged, PriorityClassThere)
 		change.Domains, change.Preflights = []string{journal.DomainStorage}, append(change.Preflights, FormerRolledOut)
-		return []journal.PlannedStep{class, after(class, change), after(change, step(journal.StepAwaitRolledOut, rolloutTimeout, WorkloadRolledOut))}, nil
+		return []journal.PlannedStep{class, runAfter(class, change), runAfter(change, step(journal.StepAwaitRolledOut, rolloutTimeout, WorkloadRolledOut))}, nil
 	}
 	return nil, fmt.Errorf("plan an action of kind %s: the request has no change", kind)
 }
@@ -91,22 +91,22 @@ func step(id string, timeout time.Duration, preflights ...string) journal.Planne
 	return journal.PlannedStep{ID: id, Does: id, Preflights: preflights, Timeout: journal.Duration(timeout), Domains: actions.NoDomains}
 }
 
-func after(first, then journal.PlannedStep) journal.PlannedStep {
+func runAfter(first, then journal.PlannedStep) journal.PlannedStep {
 	then.After = []string{first.ID}
 	return then
 }
 
-func (p Parts) object() object.Object[journal.RookPodsFacts] {
+func (p Dependencies) object() object.Object[journal.RookPodsFacts] {
 	return object.Object[journal.RookPodsFacts]{
 		Noun: "object", Read: p.Pods.Read, UID: func(facts journal.RookPodsFacts) string { return facts.UID },
 	}
 }
 
 // set returns the step that makes one change of one object.
-func (p Parts) set() actions.Step {
+func (p Dependencies) set() actions.Step {
 	return actions.WithFacts(object.Set[journal.RookPodsInput, journal.RookPodsFacts]{
 		Object: p.object(), Changed: p.Changed, Apply: p.Pods.Change,
-		Lacks: func(of journal.Subject, input journal.RookPodsInput, live journal.RookPodsFacts) string {
+		MissingPart: func(of journal.Subject, input journal.RookPodsInput, live journal.RookPodsFacts) string {
 			return input.Lacks(of.Kind, live)
 		},
 	})

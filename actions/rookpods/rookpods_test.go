@@ -99,7 +99,7 @@ func (e *estate) follow() {
 }
 
 func (e *estate) definitions() []actions.Definition {
-	return New(Parts{Pods: rook.NewPods(e.objects), Nodes: e.kube, Changed: func() { e.looks++ }})
+	return New(Dependencies{Pods: rook.NewPods(e.objects), Nodes: e.kube, Changed: func() { e.looks++ }})
 }
 
 // input is what EKCO asks for about a thing.
@@ -116,7 +116,7 @@ func (e *estate) input() (journal.ActionKind, journal.RookPodsInput) {
 // onItsTerms has the actions of a world take the domains that they name.
 func onItsTerms(w *actionstest.World) {
 	w.T.Helper()
-	terms, err := fsm.Standing(fsmrookpods.Capability())
+	terms, err := fsm.TermsByKind(fsmrookpods.Capability())
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 // operator with a kubeconfig, may have the wrong cluster or path.
 func inOwnPod(cfg config.Config) bool { return cfg.Kubeconfig == "" && kube.InPod() }
 
-// isForeign reports whether the file can never be the journal of this cluster. An operator that exited with this error
-// would be restarted forever.
-func isForeign(err error) bool {
+// cannotBeJournal reports whether an error means that the file can never be the journal of this cluster. An operator
+// that exited with such an error would be restarted forever.
+func cannotBeJournal(err error) bool {
 	return errors.Is(err, journal.ErrOtherCluster) || errors.Is(err, journal.ErrNotAJournal)
 }
 

@@ -38,7 +38,7 @@ func TestTheOperatorBeginsAnewWhereAReinstalledClusterLeftItsJournal(t *testing.
 	d := newDesk(t, nil)
 	path, content := foreign(t, d)
 	cause := fmt.Errorf("run: %w", &journal.OtherClusterError{JournalID: "j", Bound: "c-old", Asked: "c-new"})
-	if !isForeign(cause) {
+	if !cannotBeJournal(cause) {
 		t.Fatal("the journal of another cluster is no reason to begin anew")
 	}
 	var log bytes.Buffer

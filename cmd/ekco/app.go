@@ -75,8 +75,8 @@ func newApp() *app {
 	}
 }
 
-// color reports whether to print colours on standard output.
-func (a *app) color() bool {
+// useColor reports whether to print colours on standard output.
+func (a *app) useColor() bool {
 	if text, set := a.env("NO_COLOR"); set && text != "" {
 		return false
 	}
@@ -86,8 +86,8 @@ func (a *app) color() bool {
 	return a.stdoutTerminal
 }
 
-// load reads the whole configuration and creates the logger. It warns of unknown keys.
-func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
+// loadConfig reads the whole configuration and creates the logger. It warns of unknown keys.
+func (a *app) loadConfig(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, err := a.settings(cmd)
 	if err != nil {
 		return config.Config{}, nil, err

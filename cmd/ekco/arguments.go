@@ -30,23 +30,23 @@ var (
 	nameArgument   = argument{name: "the name of a node or thing"}
 )
 
-// required returns an error unless there is exactly one argument.
-func (a argument) required(cmd *cobra.Command, args []string) error {
+// requireOne returns an error unless there is exactly one argument.
+func (a argument) requireOne(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 1:
 		return nil
 	case 0:
 		return usagef("%s: %s %s", a.missing, cmd.Parent().CommandPath(), cmd.Use)
 	}
-	return usagef("%s takes one argument, %s; it was given %s", commandName(cmd), a.name, listed(args))
+	return usagef("%s takes one argument, %s; it was given %s", commandName(cmd), a.name, listArgs(args))
 }
 
-// optional returns an error for more than one argument.
-func (a argument) optional(cmd *cobra.Command, args []string) error {
+// allowOne returns an error for more than one argument.
+func (a argument) allowOne(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil
 	}
-	return usagef("%s takes at most one argument, %s; it was given %s", commandName(cmd), a.name, listed(args))
+	return usagef("%s takes at most one argument, %s; it was given %s", commandName(cmd), a.name, listArgs(args))
 }
 
 // noArgument returns an error for any argument. If the command has subcommands, the error says that the subcommand is
@@ -58,7 +58,7 @@ func noArgument(cmd *cobra.Command, args []string) error {
 	case cmd.HasAvailableSubCommands():
 		return unknownCommand(cmd, args[0])
 	}
-	return usagef("%s takes no argument; it was given %s", commandName(cmd), listed(args))
+	return usagef("%s takes no argument; it was given %s", commandName(cmd), listArgs(args))
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -100,7 +100,7 @@ func commandName(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
-func listed(args []string) string {
+func listArgs(args []string) string {
 	quoted := make([]string, 0, len(args))
 	for _, arg := range args {
 		quoted = append(quoted, strconv.Quote(arg))

@@ -28,7 +28,7 @@ and its OSDs. EKCO refuses to cancel an action that is past its point of no retu
 The name of a node or thing stands for the one open action about it.`,
 		Example: `  ekco cancel worker-2 --reason "I meant worker-3"
   ekco cancel purge-worker-2-57-3f9a --reason "the node is being repaired"`,
-		Args:              actionArgument.required,
+		Args:              actionArgument.requireOne,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runRecorded(cmd, func(backend *connection) (string, error) {

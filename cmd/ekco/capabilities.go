@@ -27,7 +27,7 @@ type cluster struct {
 	objects kube.Objects
 	// rooks caches Rook's objects for the two capabilities that read them.
 	rooks   *rook.ReadCache
-	outside outside
+	outside externalClients
 	csr     csr.API
 	// authority has the CAs of API servers; nil means that any certificate is accepted.
 	authority *x509.CertPool
@@ -63,9 +63,10 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// reach returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The clients of package
-// kube check this themselves, and report an API server that does not answer; any other client must get terms here.
-func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
+// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The clients of
+// package kube check this themselves, and report an API server that does not answer; any other client must get terms
+// here.
+func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {
 		return cluster{}, err
@@ -92,7 +93,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 	}
 	calls, shrunk := measureCalls(metrics, log), &observers.Nudge{}
 	calls.ceph = triggerHosts(shrunk, calls.ceph)
-	beyond, err := reachOutside(cfg, terms.ReadOnly, restConfig, calls)
+	beyond, err := newExternalClients(cfg, terms.ReadOnly, restConfig, calls)
 	tasks := hosttask.New(objects, client, cfg.HostTaskNamespace, log)
 	rotating := tasks
 	if cfg.RotateCertsNamespace != cfg.HostTaskNamespace {

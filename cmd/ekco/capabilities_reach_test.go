@@ -262,7 +262,7 @@ var inRook = map[string]string{
 
 func reached(t *testing.T, cfg config.Config, options ringOptions, unanswered func(error)) cluster {
 	t.Helper()
-	c, err := reach(cfg, options.clientTerms(cfg, unanswered), api.NewMetrics(), slog.New(slog.DiscardHandler))
+	c, err := newClients(cfg, options.clientTerms(cfg, unanswered), api.NewMetrics(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestRequestsAreCountedWhicheverClientAsked(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			_, cfg := newReachable(t, inRook)
 			metrics := api.NewMetrics()
-			c, err := reach(cfg, ringOptions{}.clientTerms(cfg, nil), metrics, slog.New(slog.DiscardHandler))
+			c, err := newClients(cfg, ringOptions{}.clientTerms(cfg, nil), metrics, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ command shows what is in the journal.`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStatus(cmd, func(status api.Status) error {
-				return view.Certificates(a.stdout, status, output, a.color())
+				return view.Certificates(a.stdout, status, output, a.useColor())
 			})
 		},
 	}

@@ -70,7 +70,7 @@ func addCertificateTasks(a *app, to *cobra.Command) {
 // rotateInTask renews certificates as "ekco rotate-certs" does.
 func (a *app) rotateInTask(ctx context.Context, of rotateCerts) (any, error) {
 	result, err := a.rotate(ctx, of)
-	if err := result.Failure(err); err != nil {
+	if err := result.TaskError(err); err != nil {
 		return nil, err
 	}
 	return of.rotation(a).Renewed(result), nil

@@ -44,25 +44,25 @@ func (c *changer) handleEvent(event journal.Event) error {
 		c.activity = "working"
 		c.print("%s", words.Count(len(c.facts.Nodes), "node"))
 	case *journal.StepDone:
-		c.report(p)
+		c.printStep(p)
 	case *journal.ActionHeld:
 		c.activity = "waiting: " + words.Held(p.Preflight, p.Reason)
-		c.say(decoded)
+		c.printEvent(decoded)
 	case *journal.ActionStalled:
 		c.activity = "stalled: " + p.Reason
-		c.say(decoded)
+		c.printEvent(decoded)
 	case *journal.StepFailed:
-		c.say(decoded)
+		c.printEvent(decoded)
 	case *journal.ActionEnded:
 		c.ended = p
 	}
 	return nil
 }
 
-// report prints the result of a finished step, if the step is about a node.
-func (c *changer) report(done *journal.StepDone) {
+// printStep prints the result of a finished step, if the step is about a node.
+func (c *changer) printStep(done *journal.StepDone) {
 	if name, serves := strings.CutPrefix(done.Step, journal.StepServeLoadBalancer+" "); serves {
-		c.reportBalancer(name, done.Outputs)
+		c.printBalancer(name, done.Outputs)
 		return
 	}
 	name, is := actionsbalancer.NodeOf(done.Step)
@@ -83,8 +83,8 @@ func (c *changer) report(done *journal.StepDone) {
 	}
 }
 
-// reportBalancer prints the result for a node's load balancer.
-func (c *changer) reportBalancer(name string, outputs json.RawMessage) {
+// printBalancer prints the result for a node's load balancer.
+func (c *changer) printBalancer(name string, outputs json.RawMessage) {
 	changed, err := actionsbalancer.ChangedOf(journal.KubeconfigsNode{Name: name}, outputs)
 	switch {
 	case err != nil:

@@ -94,7 +94,7 @@ configuration makes no sense.`,
 // wait for that line.
 func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []string) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // the caller may exit early and read the result later
-	err := a.change(cmd, flags, args)
+	err := a.runChange(cmd, flags, args)
 	if _, err := fmt.Fprintln(a.stdout, resultLine(err)); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func withoutMark(text string) string {
 	return strings.ReplaceAll(view.Clean(text), resultMark, "result:")
 }
 
-func (a *app) change(cmd *cobra.Command, flags changeFlags, args []string) error {
+func (a *app) runChange(cmd *cobra.Command, flags changeFlags, args []string) error {
 	if err := noArgument(cmd, args); err != nil {
 		return usageError{err}
 	}
@@ -136,7 +136,7 @@ func (a *app) change(cmd *cobra.Command, flags changeFlags, args []string) error
 	if err := kubeconfig.CheckServer(flags.Server); err != nil {
 		return usageError{fmt.Errorf("%w; nothing was changed", err)}
 	}
-	cfg, _, err := a.load(cmd)
+	cfg, _, err := a.loadConfig(cmd)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (a *app) change(cmd *cobra.Command, flags changeFlags, args []string) error
 	defer cancel()
 	c := &changer{
 		app: a, flags: flags, began: a.now(), started: time.Now(), outputs: map[string]json.RawMessage{}, unserved: map[string]string{}, activity: "waiting for an operator",
-		dial: func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
+		dial: func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) },
 	}
 	defer c.leave()
 	return c.run(ctx)
@@ -195,15 +195,15 @@ func (c *changer) run(ctx context.Context) error {
 		err := c.requestAndFollow(ctx)
 		switch {
 		case c.ended != nil:
-			return c.conclude(ctx)
+			return c.remainingWorkError(ctx)
 		case ctx.Err() != nil:
-			return c.conclusionOnTimeout(c.flags.stopReason(ctx))
+			return c.timeoutError(c.flags.stopReason(ctx))
 		case err != nil && isAnswer(err) && c.action == "":
 			return err
 		case err != nil && isAnswer(err):
-			return c.conclusionOnTimeout(err.Error())
+			return c.timeoutError(err.Error())
 		case c.action == "" && time.Since(c.started) > returnTimeout:
-			return c.conclusionOnTimeout(fmt.Sprintf("no operator has answered within %s", returnTimeout))
+			return c.timeoutError(fmt.Sprintf("no operator has answered within %s", returnTimeout))
 		}
 		c.leave()
 		if !errors.Is(err, api.ErrNoOperator) {
@@ -222,14 +222,14 @@ func (c *changer) requestAndFollow(ctx context.Context) (err error) {
 		return err
 	}
 	if c.action == "" {
-		if err := c.ask(ctx); err != nil {
+		if err := c.requestChange(ctx); err != nil {
 			return err
 		}
 	}
 	return c.follow(ctx)
 }
 
-func (c *changer) ask(ctx context.Context) error {
+func (c *changer) requestChange(ctx context.Context) error {
 	input, err := json.Marshal(c.flags.KubeconfigsInput)
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func (c *changer) elapsed() string {
 	return words.Span(c.app.now().Sub(c.began).Round(100 * time.Millisecond))
 }
 
-func (c *changer) say(event journal.Decoded) {
+func (c *changer) printEvent(event journal.Decoded) {
 	c.print("%8s  %s", c.elapsed(), strings.TrimPrefix(view.Sentence(c.app.words, event), view.Clean(c.action)+": "))
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// conclude returns an error that lists the remaining work after the change has ended, or nil.
-func (c *changer) conclude(ctx context.Context) error {
+// remainingWorkError returns an error that lists the remaining work after the change has ended, or nil.
+func (c *changer) remainingWorkError(ctx context.Context) error {
 	c.noteJoined(ctx)
 	if c.ended.Outcome != journal.OutcomeDone && c.ended.Outcome != journal.OutcomePartial {
 		return fmt.Errorf("%s ended %s; %sto continue: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.unfinishedNodes(), c.flags.continueCommand())
@@ -41,8 +41,8 @@ func (c *changer) noteJoined(ctx context.Context) {
 	}
 }
 
-// conclusionOnTimeout returns an error that lists the remaining work when the command stops waiting.
-func (c *changer) conclusionOnTimeout(why string) error {
+// timeoutError returns an error that lists the remaining work when the command stops waiting.
+func (c *changer) timeoutError(why string) error {
 	if c.action == "" && c.requestSent {
 		return fmt.Errorf("%s: %s; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: %s", why, c.activity, c.flags.continueCommand())
 	}

@@ -49,8 +49,8 @@ func completeFirst(values func(*cobra.Command) []string) cobra.CompletionFunc {
 	}
 }
 
-// ask returns the status for a completion, or an empty status on an error.
-func (a *app) ask(cmd *cobra.Command) api.Status {
+// statusForCompletion returns the status for a completion, or an empty status on an error.
+func (a *app) statusForCompletion(cmd *cobra.Command) api.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	backend, err := a.connect(ctx, cmd)
@@ -66,12 +66,12 @@ func (a *app) ask(cmd *cobra.Command) api.Status {
 }
 
 func (a *app) nodeNames(cmd *cobra.Command) []string {
-	return nodeNames(a.ask(cmd), func(api.NodeStatus) bool { return true })
+	return nodeNames(a.statusForCompletion(cmd), func(api.NodeStatus) bool { return true })
 }
 
 // presentNodes returns the names of the nodes, except purged and gone nodes.
 func (a *app) presentNodes(cmd *cobra.Command) []string {
-	return nodeNames(a.ask(cmd), presentNode)
+	return nodeNames(a.statusForCompletion(cmd), presentNode)
 }
 
 func presentNode(node api.NodeStatus) bool {
@@ -92,7 +92,7 @@ func nodeNames(status api.Status, wanted func(api.NodeStatus) bool) []string {
 
 func (a *app) pausedNames(cmd *cobra.Command) []string {
 	var names []string
-	for _, pause := range view.PausesOf(a.ask(cmd)) {
+	for _, pause := range view.PausesOf(a.statusForCompletion(cmd)) {
 		if pause.Word != "" {
 			names = append(names, pause.Word)
 		}
@@ -102,7 +102,7 @@ func (a *app) pausedNames(cmd *cobra.Command) []string {
 
 func (a *app) actionIDs(cmd *cobra.Command) []string {
 	var ids []string
-	for _, action := range a.ask(cmd).Actions {
+	for _, action := range a.statusForCompletion(cmd).Actions {
 		ids = append(ids, action.ID)
 	}
 	return ids

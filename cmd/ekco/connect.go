@@ -31,15 +31,15 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	if err != nil {
 		return nil, err
 	}
-	reached, err := a.reach(ctx, cfg)
+	reached, err := a.dialOperator(ctx, cfg)
 	if err == nil {
-		again := func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) }
+		again := func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) }
 		return &connection{Backend: reached, running: true, close: reached.Close, again: again}, nil
 	}
 	if !errors.Is(err, api.ErrNoOperator) {
 		return nil, err
 	}
-	file, err := a.file(cfg)
+	file, err := a.fileBackend(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error 
 	})
 }
 
-// reach dials the operator. It returns ErrNoOperator if no process listens.
-func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
+// dialOperator dials the operator. It returns ErrNoOperator if no process listens.
+func (a *app) dialOperator(ctx context.Context, cfg config.Config) (operator, error) {
 	reached, err := a.dial(ctx, cfg.Socket())
 	switch {
 	case errors.Is(err, api.ErrNoAnswer):
@@ -132,7 +132,7 @@ func awaitOperator(ctx context.Context, dial func(context.Context) (operator, er
 
 // explainSilence adds to the error of a silent operator which process has the journal open.
 func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence error) error {
-	file, err := a.file(cfg)
+	file, err := a.fileBackend(cfg)
 	if err != nil {
 		return errors.Join(silence, err)
 	}
@@ -148,7 +148,7 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 
 // requireUnlocked returns an error that wraps ErrLocked if a process has the journal open.
 func (a *app) requireUnlocked(ctx context.Context, cfg config.Config) error {
-	file, err := a.file(cfg)
+	file, err := a.fileBackend(cfg)
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,7 @@ func (a *app) requireUnlocked(ctx context.Context, cfg config.Config) error {
 	return errors.Join(err, file.Close())
 }
 
-// file returns a backend that reads the journal's file.
-func (a *app) file(cfg config.Config) (*offline.Backend, error) {
+func (a *app) fileBackend(cfg config.Config) (*offline.Backend, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the ekco binary, which reads the journal in a child: %w", err)

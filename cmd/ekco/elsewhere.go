@@ -20,10 +20,10 @@ import (
 // operatorDeployment is the Deployment of EKCO's operator that kURL installs.
 var operatorDeployment = kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "kurl", Name: "ekc-operator"}
 
-// checkElsewhere returns an error if an operator with another journal may run: with two journals, EKCO would do the same
-// work twice, and no history would have all of it. own is the id of this journal, "" if its file does not exist.
+// checkElsewhere returns an error if an operator with another journal may run: with two journals, EKCO would do the
+// same work twice, and no history would have all of it. own is the id of this journal, "" if its file does not exist.
 func checkElsewhere(ctx context.Context, cfg config.Config, own string, log *slog.Logger) error {
-	reached, err := reach(cfg, kube.Terms{ReadOnly: true}, api.NewMetrics(), log)
+	reached, err := newClients(cfg, kube.Terms{ReadOnly: true}, api.NewMetrics(), log)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,8 @@ func checkElsewhere(ctx context.Context, cfg config.Config, own string, log *slo
 	return nil
 }
 
-// missing reports whether the file does not exist.
-func missing(path string) bool {
+// isMissing reports whether the file does not exist.
+func isMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }

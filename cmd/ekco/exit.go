@@ -33,8 +33,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// conclude prints the error of the command and returns its exit code.
-func conclude(stderr io.Writer, command string, err error) int {
+// printError prints the error of the command and returns its exit code.
+func printError(stderr io.Writer, command string, err error) int {
 	if err == nil || errors.Is(err, errReaderLeft) {
 		return exitDone
 	}

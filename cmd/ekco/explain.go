@@ -32,9 +32,9 @@ If no operator runs, it shows what is in the journal.`,
   ekco explain worker-2
   ekco explain node/worker-2
   ekco explain purge-worker-2-57-3f9a`,
-		Args: explainArgument.optional,
+		Args: explainArgument.allowOne,
 		ValidArgsFunction: completeFirst(func(cmd *cobra.Command) []string {
-			status := a.ask(cmd)
+			status := a.statusForCompletion(cmd)
 			return append(thingNames(status), actionNames(status)...)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,8 +49,8 @@ If no operator runs, it shows what is in the journal.`,
 
 var explainArgument = argument{name: "the name of a node or thing, or an action's id"}
 
-// explainable returns the possible arguments of explain.
-func explainable(status api.Status) []string {
+// explainableNames returns the possible arguments of explain.
+func explainableNames(status api.Status) []string {
 	return slices.Concat(statusNames(status), thingNames(status), actionNames(status))
 }
 
@@ -69,7 +69,7 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 		return err
 	}
 	api.Judge(&status, a.words.Verb)
-	options := view.Options{Color: a.color(), Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words}
+	options := view.Options{Color: a.useColor(), Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words}
 	if word == "" {
 		if output != "text" {
 			return view.Value(a.stdout, problemsOf(status), output)
@@ -133,7 +133,8 @@ func problemsOf(status api.Status) problems {
 	return problems{status.Verdict, status.Problems, status.Next}
 }
 
-// resolveName resolves a name on the command line: an open action, a node, every other thing of that name, or KIND/NAME.
+// resolveName resolves a name on the command line: an open action, a node, every other thing of that name, or
+// KIND/NAME.
 func resolveName(status api.Status, word string) (requests []api.ThingRequest) {
 	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
 		return []api.ThingRequest{{Action: word}}
@@ -170,7 +171,7 @@ func (a *app) explainEnded(ctx context.Context, backend *connection, status api.
 		}
 	}
 	if !found {
-		near := fsm.DidYouMean(fsm.Near(word, slices.Values(slices.Concat(explainable(status), actionsKnown(ctx, backend)))))
+		near := fsm.DidYouMean(fsm.Near(word, slices.Values(slices.Concat(explainableNames(status), actionsKnown(ctx, backend)))))
 		return fmt.Errorf("EKCO knows no node, thing or action %q%s%w", word, near, api.Hidden(api.ErrNotFound))
 	}
 	return tree.Flush()

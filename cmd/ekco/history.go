@@ -44,7 +44,7 @@ and --component families of types, separated by commas: `+inWords(a.words.Compon
   TZ=Europe/Berlin ekco history --since 02:30 --local
   ekco history --type 'action.*,step.failed' --follow
   ekco history --since all -o json | jq .type`,
-		Args:              thingArgument.optional,
+		Args:              thingArgument.allowOne,
 		ValidArgsFunction: completeFirst(a.thingNames),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) > 0 {
@@ -90,7 +90,7 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 		return err
 	}
 	printer, err := view.NewHistory(a.stdout, flags.outputFormat(), view.Options{
-		Color: a.color(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
+		Color: a.useColor(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
 	})
 	if err != nil {
 		return usageError{err}

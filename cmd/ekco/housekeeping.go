@@ -46,14 +46,14 @@ type housekeeper struct {
 	retain, shrink time.Time
 }
 
-// keep moves old events into an export: soon after the start, then once a day, and at once if the journal is too large.
+// run moves old events into an export: soon after the start, then once a day, and at once if the journal is too large.
 // It also reports the journal's size.
-func (h *housekeeper) keep(ctx context.Context) error {
+func (h *housekeeper) run(ctx context.Context) error {
 	h.retain = time.Now().Add(firstRetentionAfter)
 	tick := time.NewTicker(measureInterval)
 	defer tick.Stop()
 	for {
-		h.measure(ctx)
+		h.measureJournal(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -62,21 +62,21 @@ func (h *housekeeper) keep(ctx context.Context) error {
 	}
 }
 
-// measure measures the journal, and makes it smaller if it is too large.
-func (h *housekeeper) measure(ctx context.Context) {
+// measureJournal measures the journal, and makes it smaller if it is too large.
+func (h *housekeeper) measureJournal(ctx context.Context) {
 	stat, err := h.store.Stat(ctx)
 	if err != nil {
 		return // the journal is closed or unreadable; other code reports that
 	}
 	h.metrics.JournalSize(stat.Bytes)
 	now := time.Now()
-	if now.Before(h.retain) && (!h.tooLarge(stat) || now.Before(h.shrink)) {
+	if now.Before(h.retain) && (!h.isTooLarge(stat) || now.Before(h.shrink)) {
 		return
 	}
 	if !now.Before(h.retain) {
 		h.retain = now.Add(retainEvery)
 	}
-	if err := h.prune(ctx); err != nil && ctx.Err() == nil { // do this first, to free space for an export
+	if err := h.pruneFiles(ctx); err != nil && ctx.Err() == nil { // do this first, to free space for an export
 		h.log.Warn("cannot remove old exports and damaged journals; EKCO retries later", "error", err)
 	}
 	if err := h.exportOld(ctx); err != nil && ctx.Err() == nil {
@@ -84,14 +84,14 @@ func (h *housekeeper) measure(ctx context.Context) {
 		h.shrink = now.Add(shrinkInterval)
 		return
 	}
-	if stat, err = h.store.Stat(ctx); err == nil && h.tooLarge(stat) {
+	if stat, err = h.store.Stat(ctx); err == nil && h.isTooLarge(stat) {
 		h.log.Warn("the journal is larger than journal_max_size, but EKCO needs all of its events: those of open or recent actions, and the latest of each node",
 			"bytes", stat.Bytes-stat.FreeBytes, "journal_max_size", h.cfg.JournalMaxSize)
 		h.shrink = now.Add(shrinkInterval)
 	}
 }
 
-func (h *housekeeper) tooLarge(stat journal.Stat) bool {
+func (h *housekeeper) isTooLarge(stat journal.Stat) bool {
 	limit := int64(h.cfg.JournalMaxSize)
 	return limit > 0 && stat.Bytes-stat.FreeBytes > limit
 }
@@ -120,8 +120,8 @@ func (h *housekeeper) exportOld(ctx context.Context) error {
 	return err
 }
 
-// prune deletes exports and damaged journals that exceed the age or size limit.
-func (h *housekeeper) prune(ctx context.Context) error {
+// pruneFiles deletes exports and damaged journals that exceed the age or size limit.
+func (h *housekeeper) pruneFiles(ctx context.Context) error {
 	if may, err := h.mayPrune(ctx); err != nil || !may {
 		return err
 	}

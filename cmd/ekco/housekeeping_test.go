@@ -39,7 +39,7 @@ func keptHouse(t *testing.T, keep func(journal.Event) bool) (*bolt.Store, *bytes
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- h.keep(ctx) }()
+	go func() { ended <- h.run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -135,7 +135,7 @@ func TestOldExportsAreRemoved(t *testing.T) {
 			cfg := config.Default()
 			cfg.JournalMaxSize = test.maxSize
 			h := &housekeeper{cfg: cfg, store: store, mayPrune: func(context.Context) (bool, error) { return !test.mayNot, nil }}
-			err = h.prune(t.Context())
+			err = h.pruneFiles(t.Context())
 			left, globErr := filepath.Glob(filepath.Join(dir, "journal-*.ndjson.gz"))
 			if err != nil || globErr != nil || len(left) != test.left {
 				t.Errorf("left are %q, want %d; %v, %v", left, test.left, err, globErr)

@@ -64,7 +64,7 @@ one event per line; "-" is standard output. A FILE that exists is not overwritte
 Nothing is removed from the journal.`,
 		Example: `  ekco journal export events.gz
   ekco journal export - --node worker-2 --since 7d | zcat`,
-		Args: outArgument.required,
+		Args: outArgument.requireOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query, err := flags.query(a.now())
 			if err != nil {

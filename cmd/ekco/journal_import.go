@@ -23,7 +23,7 @@ func newJournalImportCommand(a *app) *cobra.Command {
 		Long: `Reads an export that this journal's retention made, so that history shows its
 events again; "-" is standard input.`,
 		Example: `  ekco journal import journal-1-4096.ndjson.gz`,
-		Args:    inArgument.required,
+		Args:    inArgument.requireOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, in := "standard input", a.stdin
 			from := name
@@ -78,17 +78,17 @@ func rewind(file io.Seeker) error {
 
 func checkStart(stream *bufio.Reader) error {
 	start, err := stream.Peek(1)
-	if errors.Is(err, io.EOF) || zipped(stream) || err == nil && start[0] == '{' {
+	if errors.Is(err, io.EOF) || isGzip(stream) || err == nil && start[0] == '{' {
 		return nil
 	}
-	return errors.Join(err, noEvent(1))
+	return errors.Join(err, notAnEventError(1))
 }
 
-func noEvent(line int) error {
+func notAnEventError(line int) error {
 	return fmt.Errorf("line %d is not an event of a journal, so this is not an export, or it was changed", line)
 }
 
-func zipped(input *bufio.Reader) bool {
+func isGzip(input *bufio.Reader) bool {
 	magic, err := input.Peek(2)
 	return err == nil && magic[0] == 0x1f && magic[1] == 0x8b
 }
@@ -96,7 +96,7 @@ func zipped(input *bufio.Reader) bool {
 // checkExport reads the whole export, and returns an error for the first line that is not an event.
 func checkExport(ctx context.Context, export io.Reader) error {
 	input := bufio.NewReader(export)
-	if zipped(input) {
+	if isGzip(input) {
 		unzipped, err := gzip.NewReader(input)
 		if err != nil {
 			return fmt.Errorf("it begins like a compressed file and is not one: %w", err)
@@ -116,7 +116,7 @@ func checkExport(ctx context.Context, export io.Reader) error {
 		line = bytes.TrimSuffix(line, []byte("\n"))
 		event, err := journal.ParseRecord(line)
 		if err != nil || event.Seq == 0 || !bytes.Equal(event.Record(), line) {
-			return noEvent(n)
+			return notAnEventError(n)
 		}
 	}
 }

@@ -72,12 +72,12 @@ func TestVerifyTellsOfEachLossWhichEventsAndWhichTime(t *testing.T) {
 	}
 	at := func(i int) string { return words.Stamp(op.past[i].Time) }
 	d := newDesk(t, op)
-	d.expect(d.types("journal", "verify"), exitDone, "Salvaged: at "+at(1)+" (#5), after damage; events were lost after #4, at least 3; "+
+	d.expect(d.types("journal", "verify"), exitDone, "Journal salvaged after damage: "+at(1)+" (event #5); events were lost after #4, at least 3; "+
 		"the events between "+at(0)+" and "+at(1)+" are unknown\n  the damaged file: /j.damaged-2\n"+
 		"  earlier damaged files, which no remaining event names: /j.damaged-1\n"+
-		"Newest events lost: found at "+at(2)+" (#6); events were lost after #5, at least 2; "+
+		"Newest events lost: noticed at "+at(2)+" (event #6); events were lost after #5, at least 2; "+
 		"the events between "+at(1)+" and "+at(2)+" are unknown\n"+
-		"Salvaged: at "+at(3)+" (#8), after damage; events were lost\n", "")
+		"Journal salvaged after damage: "+at(3)+" (event #8); events were lost\n", "")
 	d.expect(d.types("journal", "verify", "-o", "json"), exitDone, `"after": 5`, "")
 }
 

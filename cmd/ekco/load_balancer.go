@@ -49,7 +49,7 @@ type balancers struct {
 }
 
 func (b *balancers) actions(kube.API) []actions.Definition {
-	return actionsbalancer.New(actionsbalancer.Parts{
+	return actionsbalancer.New(actionsbalancer.Dependencies{
 		Tasks: b.tasks, Running: b.running, List: b.list, Nodes: b.kube, HAProxy: b.cfg.InternalLoadBalancerHAProxyImage, Trial: b.cfg.InternalLoadBalancerTrial,
 		Image: b.cfg.HostTaskImage, Command: []string{hostTaskCommand, hostTaskBalancer},
 		SetKubeconfigs: []string{hostTaskCommand, hostTaskKubeconfigs}, Restarted: b.ofNodes.Look, Noted: b.ofList.Look,
@@ -99,10 +99,10 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
 			check := balancerTrial{env: a.env, out: cmd.OutOrStdout(), host: host, address: address, within: trial, manifest: image != "" && !keep}
 			if askFirst {
-				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
+				host.AnyServes = func(primaries []string) error { return a.requireAnyServes(ctx, etc, primaries) }
 			}
 			if trial > 0 {
-				host.Works = check.works(ctx)
+				host.Works = check.worksFunc(ctx)
 				if err := host.Recover(); err != nil {
 					return hosttask.Say(cmd.OutOrStdout(), nil, err)
 				}
@@ -131,8 +131,9 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// anyServes returns nil if one of these primaries' API servers answers to the credentials of this host's kubelet.
-func (a *app) anyServes(ctx context.Context, etc string, primaries []string) error {
+// requireAnyServes returns nil if one of these primaries' API servers answers to the credentials of this host's
+// kubelet.
+func (a *app) requireAnyServes(ctx context.Context, etc string, primaries []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")
 	if err != nil {

@@ -106,7 +106,7 @@ func TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed(t *testing.
 			t.Errorf("started %s after the manifest was written: %v", since, err)
 		}
 		for _, written := range []time.Duration{-time.Hour, 0} { // without a restart, HAProxy may run with an older configuration
-			err := trial.works(t.Context())(journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0"}, time.Now().Add(written))
+			err := trial.worksFunc(t.Context())(journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0"}, time.Now().Add(written))
 			if works := confirmed || written < 0; (err == nil) != works {
 				t.Errorf("started %s from now, with files written %s from now: %v", since, written, err)
 			}
@@ -367,7 +367,8 @@ func TestAnUnchangedManifestIsNotTried(t *testing.T) {
 	}
 }
 
-// TestTrialRestoresFormerFilesFirst: here they are also the wanted ones. Nothing answers that HAProxy works with the others.
+// TestTrialRestoresFormerFilesFirst: here they are also the wanted ones. Nothing answers that HAProxy works with the
+// others.
 func TestTrialRestoresFormerFilesFirst(t *testing.T) {
 	const asked = 500 * time.Millisecond
 	d, host, _ := balancerHost(t, http.NotFoundHandler())

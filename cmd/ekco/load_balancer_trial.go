@@ -79,8 +79,8 @@ func (t balancerTrial) awaitNewPod(ctx context.Context, on journal.LoadBalancerO
 // restartedTimeout is how long to wait until the API server shows the pod of a restarted HAProxy.
 const restartedTimeout = 20 * time.Second
 
-// works returns the [loadbalancer.Host.Works].
-func (t balancerTrial) works(ctx context.Context) func(journal.LoadBalancerOnNode, time.Time) error {
+// worksFunc returns the [loadbalancer.Host.Works].
+func (t balancerTrial) worksFunc(ctx context.Context) func(journal.LoadBalancerOnNode, time.Time) error {
 	return func(on journal.LoadBalancerOnNode, since time.Time) error {
 		return t.awaitHAProxy(ctx, min(restartedTimeout, t.within), func(pod *corev1.Pod) error { return loadbalancer.Started(pod, on, since) })
 	}
@@ -89,19 +89,19 @@ func (t balancerTrial) works(ctx context.Context) func(journal.LoadBalancerOnNod
 // awaitHAProxy waits until fits returns nil for the pod of this host's HAProxy.
 func (t balancerTrial) awaitHAProxy(ctx context.Context, within time.Duration, fits func(*corev1.Pod) error) error {
 	node, _ := t.env(hosttask.EnvNode)
-	return t.await(ctx, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, fits)
+	return t.awaitPod(ctx, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, fits)
 }
 
 // awaitOwnPod waits until fits returns nil for the pod of this host task.
 func (t balancerTrial) awaitOwnPod(ctx context.Context, within time.Duration, fits func(*corev1.Pod) error) error {
 	namespace, _ := t.env(hosttask.EnvNamespace)
 	name, _ := t.env(hosttask.EnvPod)
-	return t.await(ctx, namespace, name, within, fits)
+	return t.awaitPod(ctx, namespace, name, within, fits)
 }
 
-// await waits until fits returns nil for a pod, which it reads from an API server through HAProxy; see
+// awaitPod waits until fits returns nil for a pod, which it reads from an API server through HAProxy; see
 // [kubeconfig.File.AwaitPod].
-func (t balancerTrial) await(ctx context.Context, namespace, name string, within time.Duration, fits func(*corev1.Pod) error) error {
+func (t balancerTrial) awaitPod(ctx context.Context, namespace, name string, within time.Duration, fits func(*corev1.Pod) error) error {
 	file, err := kubeconfig.In(t.host.Etc, "kubelet.conf")
 	if err != nil {
 		return err

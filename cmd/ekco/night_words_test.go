@@ -271,7 +271,7 @@ func TestWithoutATerminalALongStepIsAskedAboutSeldom(t *testing.T) {
 		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &statusLine{w: d.errOut, terminal: terminal}, reported: map[string]bool{}}
 		for name, from := range map[string]time.Duration{"first": 0, "second": time.Hour} {
 			now, op.asked = noon.Add(from), 0
-			f.show(t.Context(), event(t, 1, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: name, Attempt: 1}))
+			f.printEvent(t.Context(), event(t, 1, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: name, Attempt: 1}))
 			f.progressAsked = time.Time{}
 			for range 120 { // seconds
 				f.readProgress(t.Context())

@@ -64,8 +64,8 @@ func (a *app) reportNodes(cmd *cobra.Command, flags nodeReportFlags, names []str
 		if err != nil {
 			return err
 		}
-		reports := r.collect(ctx)
-		if err := view.WriteNodeReports(a.stdout, reports, flags.output, a.now(), a.color()); err != nil || reports.Complete {
+		reports := r.collectReports(ctx)
+		if err := view.WriteNodeReports(a.stdout, reports, flags.output, a.now(), a.useColor()); err != nil || reports.Complete {
 			return err
 		}
 		return exitError(exitFailed)

@@ -43,7 +43,7 @@ type reporter struct {
 	flags nodeReportFlags
 	conn  *connection
 	actor string
-	// all has the reports in the order of the output. The first asked of them were requested.
+	// all has the reports in the order of the output. asked is the number of requested reports: they come first in all.
 	all   []*nodeReportState
 	asked int
 	// byAction has the requested reports that have not ended, by action id.
@@ -56,11 +56,11 @@ type reporter struct {
 	regains reconnectLimit
 }
 
-// collect returns the reports when all have ended, or when it cannot wait any longer.
-func (r *reporter) collect(ctx context.Context) view.NodeReports {
+// collectReports returns the reports when all have ended, or when it cannot wait any longer.
+func (r *reporter) collectReports(ctx context.Context) view.NodeReports {
 	defer r.sign.clear()
 	for {
-		err := r.stream(ctx)
+		err := r.streamReports(ctx)
 		if err == nil {
 			return r.reports("")
 		}
@@ -111,8 +111,8 @@ func (r *reporter) reconnect(ctx context.Context, lost error) error {
 	return nil
 }
 
-// stream requests reports and handles their events, until all reports have ended.
-func (r *reporter) stream(ctx context.Context) error {
+// streamReports requests reports and handles their events, until all reports have ended.
+func (r *reporter) streamReports(ctx context.Context) error {
 	events, stop := readEvents(ctx, r.conn, journal.Query{After: r.last, Types: reportEvents})
 	defer stop()
 	tick := time.NewTicker(signInterval)

@@ -22,7 +22,7 @@ func nodeReportsOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm: fsmreport.Capability(), Words: fsmreport.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionsreport.New(actionsreport.Parts{
+			return []actions.Definition{actionsreport.New(actionsreport.Dependencies{
 				Tasks: c.tasks, Objects: c.objects, Image: c.cfg.HostTaskImage, Command: []string{hostTaskCommand, hostTaskReport},
 			})}
 		},

@@ -25,9 +25,9 @@ func nodesOf(c cluster) ring.Capability {
 		Policy: nodePolicy(c.cfg),
 		Words:  fsmnode.Words,
 		Actions: func(api kube.API) []actions.Definition {
-			return []actions.Definition{clear.New(api), purge.New(api, purgeParts(c)...)}
+			return []actions.Definition{clear.New(api), purge.New(api, purgeOptions(c)...)}
 		},
-		Lookout: func(api kube.API, log *slog.Logger) ring.Lookout { return traces.New(api, log, purgeParts(c)...) },
+		Lookout: func(api kube.API, log *slog.Logger) ring.Lookout { return traces.New(api, log, purgeOptions(c)...) },
 		Sources: func(s *fsm.State) []observers.Source { return nodeSources(c, fsmnode.Known(s)) },
 	}
 }

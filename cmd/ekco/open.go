@@ -81,7 +81,7 @@ func startReadOnly(ctx context.Context, cfg config.Config, problem error, log *s
 		return nil, nil, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
 	}
 	metrics := api.NewMetrics()
-	reached, err := reach(cfg, kube.Terms{ReadOnly: true}, metrics, log)
+	reached, err := newClients(cfg, kube.Terms{ReadOnly: true}, metrics, log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction finds an open action by its id, or by the name of its node or thing if that has only one. A name without a
-// kind means the node of that name, if that has an open action.
+// openAction finds an open action by its id, or by the name of its node or thing if there is only one open action
+// about it. A name without a kind means the node of that name, if the node has an open action.
 func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 	}
 	switch len(about) {
 	case 0:
-		return journal.ActionRecord{}, nothingOpen(status, verb, word)
+		return journal.ActionRecord{}, nothingOpenError(status, verb, word)
 	case 1:
 		return about[0], nil
 	}
@@ -49,13 +49,13 @@ func onNodes(actions []journal.ActionRecord) []journal.ActionRecord {
 	})
 }
 
-// nothingOpen is the error for a name without an open action.
-func nothingOpen(status api.Status, verb, word string) error {
+// nothingOpenError is the error for a name without an open action.
+func nothingOpenError(status api.Status, verb, word string) error {
 	if slices.Contains(statusNames(status), word) || slices.Contains(thingNames(status), word) {
 		return fmt.Errorf("%s %s: it has no open action%w", verb, word, api.Hidden(api.ErrNotFound))
 	}
 	return fmt.Errorf("%s %q: no open action, node or thing has this name%s%w", verb, word,
-		fsm.DidYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
+		fsm.DidYouMean(fsm.Near(word, slices.Values(explainableNames(status)))), api.Hidden(api.ErrNotFound))
 }
 
 // describeAction returns the action's id with a short description.

@@ -33,7 +33,7 @@ seconds; the next start continues open actions.`,
   ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, log, err := a.load(cmd)
+			cfg, log, err := a.loadConfig(cmd)
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error
 		log.Warn(undone)
 	}
 	err := operate(ctx, cfg, log)
-	if isForeign(err) && inOwnPod(cfg) {
+	if cannotBeJournal(err) && inOwnPod(cfg) {
 		if err = replaceJournal(ctx, cfg, err, log); err == nil {
 			err = operate(ctx, cfg, log)
 		}

@@ -27,7 +27,7 @@ node of that name, if there is one; for another thing, give KIND/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"
   ekco pause node/worker-2 --reason "disk swap"`,
-		Args:              nameArgument.optional,
+		Args:              nameArgument.allowOne,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if request.Reason == "" {
@@ -38,7 +38,7 @@ node of that name, if there is one; for another thing, give KIND/NAME.`,
 			}
 			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				name := request.Name
-				request.Name = qualified(cmd.Context(), backend, name)
+				request.Name = qualifyNode(cmd.Context(), backend, name)
 				until := strings.TrimSpace("until \"ekco resume "+name) + "\""
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
@@ -65,7 +65,7 @@ kind means the node of that name, if there is one.`,
 		Example: `  ekco resume
   ekco resume worker-2
   ekco resume node/worker-2`,
-		Args:              nameArgument.optional,
+		Args:              nameArgument.allowOne,
 		ValidArgsFunction: completeFirst(a.pausedNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -73,7 +73,7 @@ kind means the node of that name, if there is one.`,
 			}
 			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				name := request.Name
-				request.Name = qualified(cmd.Context(), backend, name)
+				request.Name = qualifyNode(cmd.Context(), backend, name)
 				unmirrored, err := unmirroredNote(backend.Do(cmd.Context(), request))
 				if err != nil {
 					return "", err

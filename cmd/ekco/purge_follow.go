@@ -67,22 +67,22 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 		}
 	}()
 	for {
-		err := f.stream(ctx)
+		err := f.streamEvents(ctx)
 		f.sign.clear()
 		switch {
 		case errors.Is(err, errOver):
-			return f.conclude()
+			return f.printOutcome()
 		case errors.Is(err, errDeferred):
 			return nil
 		case ctx.Err() != nil:
-			return f.interrupted()
+			return f.printInterrupted()
 		case p.alone:
 			return fmt.Errorf("%s is not finished: %w; its record is in the journal, and the next purge-node or operator resumes it", f.action, err)
 		}
-		back, err := f.regain(ctx, err)
+		back, err := f.reconnect(ctx, err)
 		switch {
 		case ctx.Err() != nil:
-			return f.interrupted()
+			return f.printInterrupted()
 		case err != nil:
 			return err
 		}
@@ -94,8 +94,8 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	}
 }
 
-// regain connects to the process that now has the journal open, after the connection to the former process was lost.
-func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
+// reconnect connects to the process that now has the journal open, after the connection to the former process was lost.
+func (f *follower) reconnect(ctx context.Context, lost error) (operator, error) {
 	if !f.workerIsCommand {
 		f.warn("lost the operator: %v", lost)
 		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
@@ -105,7 +105,7 @@ func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 	case ctx.Err() != nil, errors.Is(err, errWorkerLeft):
 		return nil, err
 	case err != nil:
-		if file, _ := f.inFile(ctx, err); file != nil {
+		if file, _ := f.findInFile(ctx, err); file != nil {
 			return file, nil
 		}
 		return nil, fmt.Errorf("%s is not finished: %w; an operator continues it", f.action, err)
@@ -138,8 +138,8 @@ func (f *follower) showPresent(ctx context.Context) {
 	}
 }
 
-// stream prints events until the action has ended or the stream fails.
-func (f *follower) stream(ctx context.Context) error {
+// streamEvents prints events until the action has ended or the stream fails.
+func (f *follower) streamEvents(ctx context.Context) error {
 	events, stop := readEvents(ctx, f.backend, journal.Query{Action: f.action, After: f.last})
 	defer stop()
 	tick := time.NewTicker(signInterval)
@@ -151,7 +151,7 @@ func (f *follower) stream(ctx context.Context) error {
 				return next.err
 			}
 			f.last = max(f.last, next.event.Seq)
-			f.show(ctx, next.event)
+			f.printEvent(ctx, next.event)
 			if f.outcome != nil {
 				return errOver
 			}
@@ -159,7 +159,7 @@ func (f *follower) stream(ctx context.Context) error {
 			f.readProgress(ctx)
 			f.showSign()
 			f.printTrouble(ctx)
-			if f.deferred(ctx) {
+			if f.isDeferred(ctx) {
 				return errDeferred
 			}
 		case <-ctx.Done():
@@ -170,8 +170,7 @@ func (f *follower) stream(ctx context.Context) error {
 	}
 }
 
-// show prints one event of the action.
-func (f *follower) show(ctx context.Context, event journal.Event) {
+func (f *follower) printEvent(ctx context.Context, event journal.Event) {
 	f.sign.clear()
 	f.lastNews = f.app.now()
 	decoded := event.Decoded()
@@ -210,9 +209,9 @@ func (f *follower) cancelHint(ctx context.Context) string {
 	return ""
 }
 
-// deferred reports whether the rest of the action waits for something that may take days. If so, it prints how the
+// isDeferred reports whether the rest of the action waits for something that may take days. If so, it prints how the
 // action continues.
-func (f *follower) deferred(ctx context.Context) bool {
+func (f *follower) isDeferred(ctx context.Context) bool {
 	if !f.waits || f.app.now().Sub(f.lastNews) < f.app.deferredAfter {
 		return false
 	}
@@ -253,8 +252,8 @@ func (f *follower) showSign() {
 	f.sign.show(fmt.Sprintf("%8s  … %s", words.Span(f.elapsed().Round(time.Second)), doing))
 }
 
-// conclude prints the outcome of the action, and returns nil only for OutcomeDone.
-func (f *follower) conclude() error {
+// printOutcome prints the outcome of the action, and returns nil only for OutcomeDone.
+func (f *follower) printOutcome() error {
 	if f.outcome.Outcome == journal.OutcomeDone {
 		f.print("node %s is purged, after %s", f.flags.node, words.Span(f.elapsed()))
 		if f.outcome.Reason != "" {
@@ -265,8 +264,8 @@ func (f *follower) conclude() error {
 	return fmt.Errorf("node %s is not purged: %s ended %s", f.flags.node, f.action, words.Ended(f.outcome.Outcome, f.outcome.Reason))
 }
 
-// interrupted prints how the work continues without this command.
-func (f *follower) interrupted() error {
+// printInterrupted prints how the work continues without this command.
+func (f *follower) printInterrupted() error {
 	f.sign.clear()
 	if f.alone {
 		f.warn("interrupted; %s stays open, and the next purge-node or operator resumes it", f.action)

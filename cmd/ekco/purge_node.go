@@ -52,7 +52,7 @@ command line or the configuration makes no sense.`,
 		Example: `  ekco purge-node worker-2 --dry-run
   ekco purge-node worker-2
   ekco purge-node worker-2 --yes --no-wait`,
-		Args:              nodeArgument.required,
+		Args:              nodeArgument.requireOne,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.node, flags.kubeconfig = args[0], cmd.Flags().Changed("kubeconfig")
@@ -92,7 +92,7 @@ type purger struct {
 	workerIsCommand bool
 	// again reconnects to the operator after a lost connection.
 	again func(ctx context.Context) (operator, error)
-	// recordedAs reads the state of an action from the file; see [app.recorded].
+	// recordedAs reads the state of an action from the file; see [app.openRecorded].
 	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
 	// answered has the shown warnings with their answers. They are kept when another process continues the work, so
 	// that no question is repeated.
@@ -116,7 +116,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	own := *a
 	own.stderr = prompt
 	a = &own
-	cfg, log, err := a.load(cmd)
+	cfg, log, err := a.loadConfig(cmd)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,10 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	defer stop()
 	p := &purger{
 		app: a, flags: flags, prompt: prompt,
-		again:      func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
-		recordedAs: func(ctx context.Context, action string) (operator, bool, error) { return a.recorded(ctx, cfg, action) },
+		again: func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) },
+		recordedAs: func(ctx context.Context, action string) (operator, bool, error) {
+			return a.openRecorded(ctx, cfg, action)
+		},
 	}
 	for range maxWorkers {
 		if err = p.runOnce(ctx, cfg, log); !errors.Is(err, errWorkerLeft) {
@@ -141,7 +143,7 @@ const maxWorkers = 5
 
 // runOnce follows the purge in the process that does the work at present.
 func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
-	release, err := p.findWorker(ctx, cfg, log)
+	release, err := p.connectOrBecomeWorker(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -192,13 +194,13 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		if p.flags.force {
 			command += " --force"
 		}
-		return view.Explanation(p.app.stdout, explained, command, p.app.color())
+		return view.Explanation(p.app.stdout, explained, command, p.app.useColor())
 	}
 	if explained.AlreadyDone {
 		p.print("%s", explained.Message)
 		return nil
 	}
-	if err := p.ask(ctx, explained); err != nil {
+	if err := p.askAboutWarnings(ctx, explained); err != nil {
 		return err
 	}
 	request.Warned = p.answered
@@ -248,9 +250,9 @@ func (p *purger) recordRefusal(ctx context.Context, request fsm.Request) error {
 	return err
 }
 
-// ask prints the warnings and objections of the preflights. It asks only on a terminal, and only about unanswered
-// warnings.
-func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
+// askAboutWarnings prints the warnings and objections of the preflights. It asks only on a terminal, and only about
+// unanswered warnings.
+func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation) error {
 	var warned []journal.ActionWarned
 	refused := false
 	for _, check := range explained.Checks {

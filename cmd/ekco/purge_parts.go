@@ -18,14 +18,14 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// outsideCalls has callbacks that run after each call to ceph and etcd.
-type outsideCalls struct {
+// externalCalls has callbacks that run after each call to ceph and etcd.
+type externalCalls struct {
 	ceph ceph.OnCommand
 	etcd etcd.OnCall
 }
 
 // measureCalls returns callbacks that count and log calls, to show where a purge spends its time.
-func measureCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
+func measureCalls(metrics *api.Metrics, log *slog.Logger) externalCalls {
 	logged := func(message string, count func(string, time.Duration, error)) func(string, time.Duration, error) {
 		return func(kind string, took time.Duration, err error) {
 			count(kind, took, err)
@@ -36,30 +36,31 @@ func measureCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 			log.LogAttrs(context.Background(), slog.LevelDebug, message, attrs...)
 		}
 	}
-	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
+	return externalCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
 }
 
-// outside has the clients of a purge that do not use the Kubernetes API.
-type outside struct {
+// externalClients has the clients of a purge that do not use the Kubernetes API.
+type externalClients struct {
 	etcd etcd.Dial
 	rook rook.API
 	ceph ceph.API
 }
 
-// reachOutside returns these clients. With readOnly they refuse changes. They send nothing before a purge.
-func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, calls outsideCalls) (outside, error) {
+// newExternalClients returns the clients of a purge. With readOnly they refuse changes. They send nothing before a
+// purge.
+func newExternalClients(cfg config.Config, readOnly bool, restConfig *rest.Config, calls externalCalls) (externalClients, error) {
 	installed, err := rook.NewClient(restConfig, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
-		return outside{}, err
+		return externalClients{}, err
 	}
-	return outside{
+	return externalClients{
 		etcd: etcd.Dialer(etcd.Options{CertificatesDir: cfg.CertificatesDir, OnCall: calls.etcd, ReadOnly: readOnly}),
 		rook: installed,
 		ceph: ceph.New(rook.NewRunner(installed), cephOptions(readOnly, calls)),
 	}, nil
 }
 
-func cephOptions(readOnly bool, calls outsideCalls) ceph.Options {
+func cephOptions(readOnly bool, calls externalCalls) ceph.Options {
 	return ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}
 }
 
@@ -82,8 +83,8 @@ func triggerHosts(hosts *observers.Nudge, report ceph.OnCommand) ceph.OnCommand 
 	}
 }
 
-// purgeParts gives a purge its access to etcd, kubeadm's ConfigMap and Ceph.
-func purgeParts(c cluster) []purge.Option {
+// purgeOptions gives a purge its access to etcd, kubeadm's ConfigMap and Ceph.
+func purgeOptions(c cluster) []purge.Option {
 	return []purge.Option{
 		purge.WithResidents(c.kube),
 		purge.WithControlPlane(purge.ControlPlane{Kubeadm: c.kube, Etcd: c.outside.etcd}),

@@ -36,7 +36,7 @@ func TestACallIsLoggedWithItsErrorOnlyIfItHasOne(t *testing.T) {
 // TestCephIsNotAskedTheSameTwiceInARow: how an answer does for both is the client's own test.
 func TestCephIsNotAskedTheSameTwiceInARow(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
-		options := cephOptions(readOnly, outsideCalls{})
+		options := cephOptions(readOnly, externalCalls{})
 		if age := options.MaxAge; age < 100*time.Millisecond || age > time.Second {
 			t.Errorf("an answer of Ceph does for %s: want it to last from a check to its step, and no longer", age)
 		}

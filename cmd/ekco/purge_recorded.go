@@ -17,9 +17,9 @@ type fileOperator struct{ *offline.Backend }
 // Close implements operator. The file was only read, so an error on close loses nothing.
 func (f fileOperator) Close() { _ = f.Backend.Close() }
 
-// recorded opens the journal's file if no operator has it open. over reports whether the action has ended in it.
-func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (file operator, over bool, err error) {
-	backend, err := a.file(cfg)
+// openRecorded opens the journal's file if no operator has it open. over reports whether the action has ended in it.
+func (a *app) openRecorded(ctx context.Context, cfg config.Config, action string) (file operator, over bool, err error) {
+	backend, err := a.fileBackend(cfg)
 	if err != nil {
 		return nil, false, err
 	}
@@ -40,14 +40,14 @@ func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (f
 func (f *follower) successor(ctx context.Context) (operator, error) {
 	reached, err := f.again(ctx)
 	if f.workerIsCommand && errors.Is(err, api.ErrNoOperator) {
-		return f.inFile(ctx, err)
+		return f.findInFile(ctx, err)
 	}
 	return reached, err
 }
 
-// inFile returns the journal's file if the action has ended in it, errWorkerLeft if no process continues the action,
-// and absent if a process has the file open.
-func (f *follower) inFile(ctx context.Context, absent error) (operator, error) {
+// findInFile returns the journal's file if the action has ended in it, errWorkerLeft if no process continues the
+// action, and absent if a process has the file open.
+func (f *follower) findInFile(ctx context.Context, absent error) (operator, error) {
 	file, over, err := f.recordedAs(ctx, f.action)
 	switch {
 	case err != nil:

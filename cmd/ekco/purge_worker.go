@@ -17,15 +17,16 @@ var errWorkerLeft = errors.New("the command that did the work has ended before i
 // holderRetry is how often to dial the process that has the journal open.
 const holderRetry = 100 * time.Millisecond
 
-// findWorker finds the process that does the work: an operator or another command that answers on the socket, or else
-// this process. It waits for a process that has the journal open but does not listen.
-func (p *purger) findWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
+// connectOrBecomeWorker connects to the process that does the work: an operator or another command that answers on the
+// socket. If there is none, this process does the work. It waits for a process that has the journal open but does not
+// listen.
+func (p *purger) connectOrBecomeWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
 	wait, cancel := context.WithTimeout(ctx, p.app.holderTimeout)
 	defer cancel()
 	tick := time.NewTicker(holderRetry)
 	defer tick.Stop()
 	for said := false; ; said = true {
-		release, err = p.tryFindWorker(ctx, cfg, log)
+		release, err = p.tryConnectOrBecomeWorker(ctx, cfg, log)
 		if !errors.Is(err, journal.ErrLocked) || errors.Is(err, api.ErrNoAnswer) {
 			return release, err
 		}
@@ -40,9 +41,9 @@ func (p *purger) findWorker(ctx context.Context, cfg config.Config, log *slog.Lo
 	}
 }
 
-// tryFindWorker makes one attempt of findWorker.
-func (p *purger) tryFindWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
-	reached, err := p.app.reach(ctx, cfg)
+// tryConnectOrBecomeWorker makes one attempt of connectOrBecomeWorker.
+func (p *purger) tryConnectOrBecomeWorker(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
+	reached, err := p.app.dialOperator(ctx, cfg)
 	switch {
 	case err == nil:
 		p.backend, p.ended, p.alone = reached, nil, false

@@ -55,7 +55,7 @@ command line or the configuration makes no sense.`,
 	}
 	cmd.Flags().StringSliceVar(&add, "add-alt-names", nil, "names and addresses to add, with commas between them")
 	cmd.Flags().StringSliceVar(&drop, "drop-alt-names", nil, "names and addresses to drop, with commas between them")
-	cmd.Flags().BoolVar(&force, "force", false, "also drop names that programs may need to reach the API server (kubernetes, kubernetes.default…, localhost, the name of this node, the server in kubelet.conf, IP addresses), and sign with another CA than before")
+	cmd.Flags().BoolVar(&force, "force", false, "allow two risky changes: drop names that programs may need to reach the API server (kubernetes, kubernetes.default…, localhost, the name of this node, the server in kubelet.conf, IP addresses), and sign with a CA other than the present one")
 	config.RegisterFlags(cmd.Flags(), "certificates_dir")
 	return cmd
 }

@@ -56,7 +56,7 @@ func (a *app) report(cmd *cobra.Command, backend *connection, options view.Repor
 		return err
 	}
 	api.Judge(&status, a.words.Verb)
-	if err := knownName(status, options.Node); err != nil {
+	if err := requireKnownName(status, options.Node); err != nil {
 		return err
 	}
 	if options.From.IsZero() {

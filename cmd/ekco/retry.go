@@ -29,7 +29,7 @@ has changed since, nothing is overridden.`,
   ekco retry purge-worker-2-57-3f9a --reason "the API server is back"
   ekco retry migrate-minio-8-1b2c --force --reason "the volumes can grow"
   ekco retry migrate-minio-8-1b2c --force --list 98b8988c37d5d530`,
-		Args:              actionArgument.required,
+		Args:              actionArgument.requireOne,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if command.List != "" && !command.Force {

@@ -57,7 +57,7 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 		open = openAtOnce
 	}
 	check := options.OneShot && !options.readOnly(cfg) && !options.WithoutOperator
-	isNew := missing(cfg.Journal)
+	isNew := isMissing(cfg.Journal)
 	if check && isNew { // before the file is created
 		if err := checkElsewhere(ctx, cfg, "", log); err != nil {
 			return nil, nil, nil, err
@@ -118,7 +118,7 @@ func detectSilentServer() error {
 
 func newRing(ctx context.Context, cfg config.Config, options ringOptions, store *bolt.Store, now *clock.Clock, metrics *api.Metrics, log *slog.Logger) (*ring.Ring, error) {
 	unanswered := &ring.Unanswered{}
-	reached, err := reach(cfg, options.clientTerms(cfg, unanswered.Report), metrics, log)
+	reached, err := newClients(cfg, options.clientTerms(cfg, unanswered.Report), metrics, log)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func newRing(ctx context.Context, cfg config.Config, options ringOptions, store 
 	}
 	ringConfig.Beside = hostTaskCleanup(reached)
 	if undone := cfg.Undone(); undone != "" {
-		ringConfig.Without = []string{undone}
+		ringConfig.NotDone = []string{undone}
 	}
 	return ring.New(ctx, ringConfig)
 }
@@ -202,7 +202,7 @@ func listen(ctx context.Context, cfg config.Config, options ringOptions, running
 	metrics.Attend(running.Backend(nil).Status, capabilities(cluster{}).Vocabulary().Verb)
 	return append(services,
 		func(ctx context.Context) error { return api.ServeHTTP(ctx, port, running, metrics.Gatherer(), log) },
-		(&housekeeper{cfg: cfg, needed: running.Needed, mayPrune: running.MayPrune, store: store, metrics: metrics, log: log}).keep,
+		(&housekeeper{cfg: cfg, needed: running.Needed, mayPrune: running.MayPrune, store: store, metrics: metrics, log: log}).run,
 	), nil
 }
 

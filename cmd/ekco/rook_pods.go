@@ -22,7 +22,7 @@ func rookPodsOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm: fsmrookpods.Capability(), Policy: policy, Words: fsmrookpods.Words,
 		Actions: func(api kube.API) []actions.Definition {
-			return actionsrookpods.New(actionsrookpods.Parts{Pods: pods, Nodes: api, Changed: nudge.Look})
+			return actionsrookpods.New(actionsrookpods.Dependencies{Pods: pods, Nodes: api, Changed: nudge.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(rookpodssource.New(rookpodssource.Options{

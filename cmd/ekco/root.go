@@ -32,7 +32,7 @@ func run(ctx context.Context, a *app, args []string) int {
 	if err == nil {
 		err = unknown
 	}
-	return conclude(a.stderr, strings.TrimSuffix(cmd.CommandPath(), " help"), err)
+	return printError(a.stderr, strings.TrimSuffix(cmd.CommandPath(), " help"), err)
 }
 
 func newRootCommand(a *app) *cobra.Command {

@@ -17,7 +17,7 @@ func rotated(t *testing.T, keep ...string) (*desk, *primarytest.Host) {
 	d, keys := newDesk(t, nil), &certificatestest.Keys{}
 	host := &primarytest.Host{T: t, Dir: filepath.Join(d.dir, "kubernetes"), NewKey: keys.New, Kind: certificates.ECDSAP256, Server: "https://127.0.0.1:1"}
 	host.Make(noon.AddDate(0, 0, 5))
-	host.Keep(keep...)
+	host.RemoveAllExcept(keep...)
 	return d, host
 }
 
@@ -84,7 +84,7 @@ func TestInAHostTaskTheSameIsDoneAndToldForOthers(t *testing.T) {
 		t.Errorf("it says\n%s", out)
 	}
 	host.Make(noon.AddDate(0, 0, 5))
-	host.Keep("admin.conf", "pki/etcd/server")
+	host.RemoveAllExcept("admin.conf", "pki/etcd/server")
 	host.Remove("pki/ca.key")
 	d.expect(d.types("host-task", "rotate-certs", dir), exitDone, `ekco-outcome {"result":{"rotated":["pki/etcd/server.crt"],"failed":["renew `, "")
 	d.expect(d.types("host-task", "rotate-certs", dir), exitDone, `ekco-outcome {"failed":"renew `, "")

@@ -31,7 +31,7 @@ func newSetKubeconfigServerCommand(a *app) *cobra.Command {
 	var admin bool
 	cmd := &cobra.Command{
 		Use:   "set-kubeconfig-server",
-		Short: "Set the API server's address for the kubelet of this host, and restart it",
+		Short: "Set the API server's address for the kubelet of this host, and restart the kubelet",
 		Long: `Sets the server of every cluster in kubernetes/kubelet.conf, and with --admin also in
 kubernetes/admin.conf. Everything else in the files is kept, and so are mode and owner. Then the
 command restarts the kubelet over D-Bus, and waits until it has been active for some seconds.

@@ -37,19 +37,19 @@ OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be rea
   ekco status -o json
   ekco status --component minio
   watch -n 2 ekco status`,
-		Args:              statusArgument.optional,
-		ValidArgsFunction: completeFirst(func(cmd *cobra.Command) []string { return statusNames(a.ask(cmd)) }),
+		Args:              statusArgument.allowOne,
+		ValidArgsFunction: completeFirst(func(cmd *cobra.Command) []string { return statusNames(a.statusForCompletion(cmd)) }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if component != "" && !slices.Contains(a.words.Components(), component) {
 				return usagef("--component is %q: want one of %s%s", component, strings.Join(a.components(), ", "),
 					fsm.DidYouMean(fsm.Near(component, slices.Values(a.components()))))
 			}
-			options := view.StatusOptions{Color: a.color(), All: all, Component: component, Words: a.words}
+			options := view.StatusOptions{Color: a.useColor(), All: all, Component: component, Words: a.words}
 			if len(args) > 0 {
 				options.Name = args[0]
 			}
 			return asCheckError(check, a.withStatus(cmd, func(status api.Status) error {
-				if err := knownName(status, options.Name); err != nil {
+				if err := requireKnownName(status, options.Name); err != nil {
 					return err
 				}
 				if err := view.Status(a.stdout, status, output, options); err != nil || !check {

@@ -42,8 +42,8 @@ func asCheckError(check bool, err error) error {
 	return statusCheckError{err}
 }
 
-// knownName returns an error if the name is not in the status.
-func knownName(status api.Status, name string) error {
+// requireKnownName returns an error if the name is not in the status.
+func requireKnownName(status api.Status, name string) error {
 	names := statusNames(status)
 	if name == "" || slices.Contains(names, name) {
 		return nil

@@ -23,9 +23,9 @@ func readThing(cmd *cobra.Command, text string) (api.ThingRequest, error) {
 	return api.ThingRequest{Kind: kind, Name: name}, nil
 }
 
-// qualified returns "node/NAME" for the bare name of a node that exists or is paused, because other things often have
+// qualifyNode returns "node/NAME" for the bare name of a node that exists or is paused, because other things often have
 // the names of nodes. It returns every other word unchanged.
-func qualified(ctx context.Context, backend api.Backend, word string) string {
+func qualifyNode(ctx context.Context, backend api.Backend, word string) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return word // the command itself reports the error
@@ -42,7 +42,7 @@ func isNode(status api.Status, name string) bool {
 }
 
 // thingNames returns each KIND/NAME in the status once.
-func (a *app) thingNames(cmd *cobra.Command) []string { return thingNames(a.ask(cmd)) }
+func (a *app) thingNames(cmd *cobra.Command) []string { return thingNames(a.statusForCompletion(cmd)) }
 
 func thingNames(status api.Status) []string {
 	var names []string

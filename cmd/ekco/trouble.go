@@ -24,8 +24,8 @@ func (a *app) withWarned(ctx context.Context, cmd *cobra.Command, use func(*conn
 	})
 }
 
-// journalTrouble returns since when and why the journal cannot be written. It returns "" if it can, or if the status
-// cannot be read.
+// journalTrouble returns since when and why the journal cannot be written. It returns "" if the journal can be
+// written, or if the status cannot be read.
 func journalTrouble(ctx context.Context, backend api.Backend) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -34,8 +34,8 @@ func journalTrouble(ctx context.Context, backend api.Backend) string {
 	return view.Unwritable(status.Journal, status.Now)
 }
 
-// watchTrouble prints to standard error when the journal can no longer be written, and when it can again, because there
-// are no events in between. It runs until stop is called.
+// watchTrouble prints to standard error when the journal can no longer be written, and when it can be written again,
+// because there are no events in between. It runs until stop is called.
 func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *statusLine) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -110,7 +110,7 @@ func (f *follower) printTrouble(ctx context.Context) {
 	f.unrecorded = what
 	f.sign.clear()
 	f.print("%8s  %s: %s", words.Span(f.elapsed()), what, trouble)
-	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge continues automatically")
+	f.print("          nothing more is done until the journal can be written; free space on its file system, or make it writable again: the purge then continues automatically")
 }
 
 // refuseQuestion returns an error if EKCO could not record an answer.

@@ -38,7 +38,7 @@ type Policy struct {
 	TTL   time.Duration
 }
 
-func renews(policy any) bool {
+func isRenewalOn(policy any) bool {
 	p, _ := policy.(Policy)
 	return p.Renew
 }
@@ -53,7 +53,7 @@ func kinds() []fsm.ActionKind {
 		Name: journal.ActionRenewCertificate, Verb: "renew", Machine: Machine, Manual: true,
 		Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
 		SwitchedOff: func(p fsm.Policy) string {
-			if renews(p.Of[Machine]) {
+			if isRenewalOn(p.Of[Machine]) {
 				return ""
 			}
 			return "rotate_certs is off"

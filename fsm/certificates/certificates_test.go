@@ -153,7 +153,7 @@ func TestARenewalIsRemembered(t *testing.T) {
 	if !is || facts.RenewedBy != rec.ID || !facts.RenewedAt.Equal(w.Now) || len(facts.Certificates) != 2 {
 		t.Errorf("the facts are %+v", facts)
 	}
-	details := strings.Join(thing.Details(fsm.Look(w.S, w.P, w.Now)), "\n")
+	details := strings.Join(thing.Details(fsm.NewWorld(w.S, w.P, w.Now)), "\n")
 	for _, want := range []string{"registry-pki (registry.crt): CN=registry, expires at ", "(365 days left)", "renewed at 2026-03-01T12:01:00Z by " + rec.ID} {
 		if !strings.Contains(details, want) {
 			t.Errorf("the details do not say %q:\n%s", want, details)

@@ -54,8 +54,8 @@ func (m machine) Table() fsm.Table {
 		}
 		return others
 	}
-	to := func(event string, state journal.State, when string, tells func(*fsm.Thing, journal.State, time.Time) fsm.Telling) fsm.Transition {
-		return fsm.Transition{Event: event, From: from(state), To: string(state), When: when, Tells: tells}
+	to := func(event string, state journal.State, when string, tells func(*fsm.Thing, journal.State, time.Time) fsm.Report) fsm.Transition {
+		return fsm.Transition{Event: event, From: from(state), To: string(state), When: when, Report: tells}
 	}
 	return fsm.Table{
 		Name: Machine, Title: "Certificates",
@@ -68,10 +68,10 @@ func (m machine) Table() fsm.Table {
 			Unreadable: {After: unreadGrace, Advice: "repair what the reason names; EKCO checks again within an hour"},
 		},
 		Transitions: []fsm.Transition{
-			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", fsm.Tells("they are being renewed")),
-			to("removed", Absent, "the Secret or file no longer exists", m.TellsLost),
+			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", fsm.ReportReason("they are being renewed")),
+			to("removed", Absent, "the Secret or file no longer exists", m.ReportLost),
 			to("broken", Unreadable, "the content of the Secret or file is invalid", reportUnreadable),
-			to("foreign", Foreign, "it is a customer's own certificate, by its names", fsm.Tells("it is a customer's own certificate, which EKCO never changes")),
+			to("foreign", Foreign, "it is a customer's own certificate, by its names", fsm.ReportReason("it is a customer's own certificate, which EKCO never changes")),
 			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", reportUnrenewed),
 			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", reportUnknown),
 			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", reportEnd),
@@ -80,30 +80,30 @@ func (m machine) Table() fsm.Table {
 	}
 }
 
-func reportUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	return fsm.Telling{Reason: of(t).Facts.Unreadable, Cause: t.Newest()}
+func reportUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+	return fsm.Report{Reason: of(t).Facts.Unreadable, Cause: t.Newest()}
 }
 
-func reportUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
+func reportUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+	return fsm.Report{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
 }
 
 // unreadGrace is how long certificates may be Unknown or Unreadable before they need a person.
 const unreadGrace = 24 * time.Hour
 
-func reportUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	reason := of(t).unseen()
+func reportUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+	reason := of(t).unreadReason()
 	if reason == "" {
 		reason = "they were not read yet"
 		if on := of(t).Facts.On; on != nil && !on.Ready {
 			reason += ": the node is not ready"
 		}
 	}
-	return fsm.Telling{Reason: reason, Cause: t.Newest()}
+	return fsm.Report{Reason: reason, Cause: t.Newest()}
 }
 
-func reportEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	return fsm.Telling{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
+func reportEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+	return fsm.Report{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
@@ -133,18 +133,18 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		wantsOnPrimary(t, w, want)
 		return
 	}
-	if t.GoneSeq != 0 || !renewable(facts) || !renewalDue(t, w) || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
+	if t.GoneSeq != 0 || !canRenew(facts) || !renewalDue(t, w) || len(w.Open(t)) > 0 || !isRenewalOn(w.PolicyOf(Machine)) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewCertificate, w.Policy, fsm.RetryAfter); may {
+	if due, may := t.RepeatDue(journal.ActionRenewCertificate, w.Policy, fsm.RetryAfter); may {
 		want(fsm.Want{Kind: journal.ActionRenewCertificate, Due: due, Rank: facts.Ends(), Change: &journal.Change{
 			Key: "certificates", Field: "the certificates of " + t.Name, From: "those that expire at " + fsm.Stamp(facts.Ends()), To: "new ones",
 		}})
 	}
 }
 
-// renewable reports whether EKCO renews the certificates when they are due.
-func renewable(facts journal.CertificateFacts) bool {
+// canRenew reports whether EKCO renews the certificates when they are due.
+func canRenew(facts journal.CertificateFacts) bool {
 	return facts.Unreadable == "" && !facts.Foreign && facts.Unrenewed == ""
 }
 
@@ -182,7 +182,7 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 
 // Stepped implements [fsm.Machine].
 func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload) {
-	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewal(rec).Done() {
+	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewalStep(rec).Done() {
 		return
 	}
 	switch p := payload.(type) {
@@ -229,7 +229,7 @@ func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 
 // Facts implements [fsm.Machine].
 func (machine) Facts(t *fsm.Thing) any {
-	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unseen()}
+	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unreadReason()}
 }
 
 // Details implements [fsm.Machine].
@@ -238,7 +238,7 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, certificate := range facts.Certificates {
 		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), daysLeft(certificate, w.Now)))
 	}
-	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unseen()} {
+	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unreadReason()} {
 		if why != "" {
 			lines = append(lines, why)
 		}

@@ -27,8 +27,8 @@ type lastCheck struct {
 	AskedAt time.Time `json:"asked_at,omitzero"`
 }
 
-// unseen returns why the last check could not read the certificates of a control plane, or "".
-func (c *certificates) unseen() string {
+// unreadReason returns why the last check could not read the certificates of a control plane, or "".
+func (c *certificates) unreadReason() string {
 	if c.Facts.On == nil || c.Looked.UID != c.Facts.On.UID || c.Looked.Missing == "" {
 		return ""
 	}
@@ -37,7 +37,7 @@ func (c *certificates) unseen() string {
 
 func primaryKinds() []fsm.ActionKind {
 	off := func(p fsm.Policy) string {
-		if renews(p.Of[Machine]) {
+		if isRenewalOn(p.Of[Machine]) {
 			return ""
 		}
 		return "rotate_certs is off"
@@ -64,9 +64,9 @@ func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
-			return stoppedFor(t, w) != "" && !isUrgent(t, w.Now) && !onlyRemovesPod(t, w)
+			return stopReason(t, w) != "" && !isUrgent(t, w.Now) && !onlyRemovesPod(t, w)
 		},
-		Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string { return stoppedFor(t, w) },
+		Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string { return stopReason(t, w) },
 	}
 }
 
@@ -74,22 +74,22 @@ func rolloutRule() fsm.Rule {
 // remove its pod.
 func onlyRemovesPod(t *fsm.Thing, w *fsm.World) bool {
 	rec := w.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
-	return rec != nil && (rec.Cancelling != nil || renewal(rec).Done())
+	return rec != nil && (rec.Cancelling != nil || renewalStep(rec).Done())
 }
 
-// renewal returns the step of a renew-control-plane action that replaces certificates.
-func renewal(rec *journal.ActionRecord) journal.StepRecord {
+// renewalStep returns the step of a renew-control-plane action that replaces certificates.
+func renewalStep(rec *journal.ActionRecord) journal.StepRecord {
 	node, _ := journal.ControlPlaneOn(rec.Subject)
 	return rec.Steps[journal.StepRenewControlPlane+" "+node]
 }
 
-// stoppedFor returns which other primary stops the renewal on this primary, why, and what to do; or "".
-func stoppedFor(t *fsm.Thing, w *fsm.World) string {
-	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
+// stopReason returns which other primary stops the renewal on this primary, why, and what to do; or "".
+func stopReason(t *fsm.Thing, w *fsm.World) string {
+	if rec := worseningRenewal(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal on node "+node+" left it worse off: "+renewal(rec).WorseError)
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal on node "+node+" left it worse off: "+renewalStep(rec).WorseError)
 	}
-	for _, node := range lostAfter(w) {
+	for _, node := range nodesLostAfterRenewal(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {
 			return "node " + node + " stopped being ready soon after its certificates were renewed; repair or purge it: then EKCO renews those of other primaries"
 		}
@@ -97,8 +97,8 @@ func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// lostAfter returns the sorted names of the nodes that stopped being ready soon after a renewal on them.
-func lostAfter(w *fsm.World) []string {
+// nodesLostAfterRenewal returns the sorted names of the nodes that stopped being ready soon after a renewal on them.
+func nodesLostAfterRenewal(w *fsm.World) []string {
 	return w.Sum(Machine, func() any {
 		var lost []string
 		for _, t := range w.Things {
@@ -136,9 +136,9 @@ func isUrgent(t *fsm.Thing, now time.Time) bool {
 	})
 }
 
-// worseAfter returns the open renewal that has left its node in a worse state, or nil. If there are several, it returns
-// the one with the lowest id.
-func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
+// worseningRenewal returns the open renewal that has left its node in a worse state, or nil. If there are several, it
+// returns the one with the lowest id.
+func worseningRenewal(w *fsm.World) (first *journal.ActionRecord) {
 	for _, rec := range w.Actions {
 		t := w.Things[fsm.Key(rec.Subject)]
 		if rec.Kind != journal.ActionRenewControlPlane || len(rec.Steps) == 0 || rec.Request.DryRun || t == nil || t.GoneSeq != 0 || t.Machine() != Machine {
@@ -159,27 +159,27 @@ func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 // counts as the cause, because another EKCO may have begun it, so that this EKCO never saw the node ready.
 func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
 	on := of(t).Facts.On
-	return on != nil && !on.Ready && (of(t).Worse || renewal(rec).Open)
+	return on != nil && !on.Ready && (of(t).Worse || renewalStep(rec).Open)
 }
 
 // wantsOnPrimary calls want with the next check of a control plane's certificates, and with a renewal if a check after
 // the last renewal found a certificate that is due. It does nothing while the node is not ready.
 func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	c := of(t)
-	if !c.Facts.On.Ready || !renews(w.PolicyOf(Machine)) {
+	if !c.Facts.On.Ready || !isRenewalOn(w.PolicyOf(Machine)) {
 		return
 	}
-	if due, may := c.lookDue(t, w); may && !open(t, w, journal.ActionLookAtCertificates) {
+	if due, may := c.checkDue(t, w); may && !isOpen(t, w, journal.ActionLookAtCertificates) {
 		want(fsm.Want{Kind: journal.ActionLookAtCertificates, Due: due})
 	}
 	look, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
 	if look == nil && !w.Policy.DryRun {
 		return // before the first check, only the served certificates are known
 	}
-	if !renewalDue(t, w) || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
+	if !renewalDue(t, w) || c.Facts.Unrenewed != "" || isOpen(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, problemInterval); may {
+	if due, may := t.RepeatDue(journal.ActionRenewControlPlane, w.Policy, problemInterval); may {
 		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
 	}
 }
@@ -191,7 +191,7 @@ func isRenewed(t *fsm.Thing, w *fsm.World) bool {
 	})
 }
 
-func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
+func isOpen(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 	for _, rec := range w.Open(t) {
 		if rec.Kind == kind {
 			return true
@@ -200,8 +200,8 @@ func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 	return false
 }
 
-// lookDue returns when the next check is due, and whether EKCO may request one.
-func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
+// checkDue returns when the next check is due, and whether EKCO may request one.
+func (c *certificates) checkDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
 	switch {
 	case last == nil:
@@ -230,7 +230,7 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 // is not held, or an attempt succeeded and the action has not ended.
 func mayChangeNow(s *fsm.State, t *fsm.Thing) bool {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
-	return rec != nil && (renewal(rec).Open && len(rec.Holds) == 0 || renewal(rec).Done())
+	return rec != nil && (renewalStep(rec).Open && len(rec.Holds) == 0 || renewalStep(rec).Done())
 }
 
 // startedSince reports whether EKCO was started after the last check was requested. Such a check may have read the

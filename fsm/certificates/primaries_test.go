@@ -461,7 +461,7 @@ func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
 	w.Play(first, journal.StepRenewControlPlane+" p1", map[string]any{})
 	refuses := func(of journal.Subject) bool {
 		rule := rolloutRule()
-		return rule.Refuses(fsm.Look(w.S, w.P, w.Now), w.S.Things[fsm.Key(of)], nil)
+		return rule.Refuses(fsm.NewWorld(w.S, w.P, w.Now), w.S.Things[fsm.Key(of)], nil)
 	}
 	if refuses(p1) || refuses(p2) {
 		t.Error("it refuses while all nodes are ready")
@@ -525,7 +525,7 @@ func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
 	write(journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepRenewControlPlane}}}})
 	wants := func(after string, stopped bool) {
 		t.Helper()
-		rule, world := rolloutRule(), fsm.Look(w.S, w.P, w.Now)
+		rule, world := rolloutRule(), fsm.NewWorld(w.S, w.P, w.Now)
 		for of, want := range map[journal.Subject]bool{p1: false, p2: stopped} {
 			if got := rule.Refuses(world, w.S.Things[fsm.Key(of)], nil); got != want {
 				t.Errorf("after %s it refuses %s: %t", after, of.Name, got)
@@ -585,7 +585,7 @@ func (w *world) renewsAgain(before func(), outcome journal.Outcome, rotated ...s
 // stopped wants the renewals of the others to be stopped by these nodes, and those of p1 by none.
 func (w *world) stopped(when string, by ...string) {
 	w.T.Helper()
-	rule, world := rolloutRule(), fsm.Look(w.S, w.P, w.Now)
+	rule, world := rolloutRule(), fsm.NewWorld(w.S, w.P, w.Now)
 	for _, of := range []journal.Subject{p1, p2, p3} {
 		want := ""
 		for _, node := range slices.Backward(by) {
@@ -637,7 +637,7 @@ func TestRenewalThatNeverSucceedsIsNotBlamedForLaterOutages(t *testing.T) {
 	}
 	blamed := func(when string, want bool) {
 		t.Helper()
-		if got := rolloutRule().Refuses(fsm.Look(w.S, w.P, w.Now), w.S.Things[fsm.Key(p2)], nil); got != want {
+		if got := rolloutRule().Refuses(fsm.NewWorld(w.S, w.P, w.Now), w.S.Things[fsm.Key(p2)], nil); got != want {
 			t.Errorf("%s, another primary is held: %t", when, got)
 		}
 	}

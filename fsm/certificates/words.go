@@ -37,7 +37,7 @@ var Words = words.Component{
 		},
 		{
 			Type: journal.TypeThingObserved, About: journal.KindCertificate, Tone: words.Faint, Wakes: true,
-			Sentence: words.Of(seen), Log: words.Of(warning), Kubernetes: words.Of(note),
+			Sentence: words.Of(factsSentence), Log: words.Of(warning), Kubernetes: words.Of(kubernetesEvent),
 		},
 		words.Gone(journal.KindCertificate),
 	},
@@ -48,7 +48,7 @@ func factsOf(p *journal.ThingObserved) (facts journal.CertificateFacts, known bo
 	return facts, err == nil
 }
 
-func seen(e journal.Event, p *journal.ThingObserved) string {
+func factsSentence(e journal.Event, p *journal.ThingObserved) string {
 	facts, known := factsOf(p)
 	if !known {
 		return ""
@@ -74,9 +74,9 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	return words.Object(e.Subject) + ": " + strings.Join(parts, "; ")
 }
 
-// warns returns the warning that a certificate expires soon, or "". For a certificate that EKCO renews, it warns only
-// if the renewal is long overdue.
-func warns(e journal.Event, facts journal.CertificateFacts) string {
+// expiryWarning returns the warning that a certificate expires soon, or "". For a certificate that EKCO renews, it
+// warns only if the renewal is long overdue.
+func expiryWarning(e journal.Event, facts journal.CertificateFacts) string {
 	own := facts.Unreadable == "" && facts.Unrenewed == ""
 	if facts.Within == "" || own && facts.Within == journal.Within30Days {
 		return ""
@@ -97,17 +97,18 @@ func warns(e journal.Event, facts journal.CertificateFacts) string {
 
 func warning(e journal.Event, p *journal.ThingObserved) words.Line {
 	facts, known := factsOf(p)
-	if text := warns(e, facts); known && text != "" {
+	if text := expiryWarning(e, facts); known && text != "" {
 		return words.Warn(text)
 	}
 	return words.Line{}
 }
 
-// note returns a Kubernetes Event about the Secret or the Node of the certificate, so that "kubectl describe" shows it
-// there. A CA in a file has no such object, so its Event is about the namespace of the control plane.
-func note(e journal.Event, p *journal.ThingObserved) words.Note {
+// kubernetesEvent returns a Kubernetes Event about the Secret or the Node of the certificate, so that "kubectl
+// describe" shows it there. A CA in a file has no such object, so its Event is about the namespace of the control
+// plane.
+func kubernetesEvent(e journal.Event, p *journal.ThingObserved) words.Note {
 	facts, known := factsOf(p)
-	text := warns(e, facts)
+	text := expiryWarning(e, facts)
 	about, is := secretOf(facts)
 	if !is {
 		about = journal.Subject{Kind: "Namespace", Name: "kube-system"}

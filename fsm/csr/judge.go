@@ -36,7 +36,7 @@ const (
 	Unfit Answer = "unfit"
 )
 
-func refuse(key, format string, args ...any) *Verdict {
+func unfit(key, format string, args ...any) *Verdict {
 	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
 }
 
@@ -64,11 +64,11 @@ func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 func judgeRequester(asked journal.CSR) *Verdict {
 	switch {
 	case asked.Signer != Signer:
-		return refuse("signer", "it is for signer %s, not for %s", asked.Signer, Signer)
+		return unfit("signer", "it is for signer %s, not for %s", asked.Signer, Signer)
 	case journal.KubeletOf(asked.Requester) == "":
-		return refuse("requester", "it was created by %s, which is not a kubelet", asked.Requester)
+		return unfit("requester", "it was created by %s, which is not a kubelet", asked.Requester)
 	case !asked.OfNodes:
-		return refuse("group", "it was created by %s, which is not in group %s", asked.Requester, nodesGroup)
+		return unfit("group", "it was created by %s, which is not in group %s", asked.Requester, nodesGroup)
 	}
 	return nil
 }
@@ -76,17 +76,17 @@ func judgeRequester(asked journal.CSR) *Verdict {
 func judgeForm(asked journal.CSR) *Verdict {
 	switch {
 	case asked.Unfit != "":
-		return refuse("form", "%s", asked.Unfit)
+		return unfit("form", "%s", asked.Unfit)
 	case asked.CommonName != asked.Requester:
-		return refuse("common name", "its common name is %s, but %s created it", orEmpty(asked.CommonName), asked.Requester)
+		return unfit("common name", "its common name is %s, but %s created it", orEmpty(asked.CommonName), asked.Requester)
 	case !slices.Equal(asked.Organizations, []string{nodesGroup}):
-		return refuse("organization", "its organization is %s, not %s alone", orEmpty(strings.Join(asked.Organizations, ", ")), nodesGroup)
+		return unfit("organization", "its organization is %s, not %s alone", orEmpty(strings.Join(asked.Organizations, ", ")), nodesGroup)
 	case asked.Emails > 0:
-		return refuse("e-mail", "it asks for e-mail addresses")
+		return unfit("e-mail", "it asks for e-mail addresses")
 	case asked.URIs > 0:
-		return refuse("uri", "it asks for URIs")
+		return unfit("uri", "it asks for URIs")
 	case len(asked.DNS)+len(asked.IPs) == 0:
-		return refuse("no names", "it asks for no name at all")
+		return unfit("no names", "it asks for no name at all")
 	}
 	return nil
 }
@@ -107,11 +107,11 @@ const (
 func judgeKey(key journal.CSRKey) *Verdict {
 	switch {
 	case key.Kind == "RSA" && key.Bits < minRSA:
-		return refuse("key", "its RSA key has %d bits, which is less than %d", key.Bits, minRSA)
+		return unfit("key", "its RSA key has %d bits, which is less than %d", key.Bits, minRSA)
 	case key.Kind == "ECDSA" && key.Bits < minCurve:
-		return refuse("key", "its curve has %d bits, which is less than %d", key.Bits, minCurve)
+		return unfit("key", "its curve has %d bits, which is less than %d", key.Bits, minCurve)
 	case key.Kind != "RSA" && key.Kind != "ECDSA" && key.Kind != "Ed25519":
-		return refuse("key", "its key is of kind %s, not RSA, ECDSA or Ed25519", orEmpty(key.Kind))
+		return unfit("key", "its key is of kind %s, not RSA, ECDSA or Ed25519", orEmpty(key.Kind))
 	}
 	return nil
 }
@@ -126,15 +126,15 @@ const (
 func judgeUsages(usages []string) *Verdict {
 	for i, usage := range usages {
 		if usage != usageSignature && usage != usageServer && usage != usageEncipherment {
-			return refuse("usage", "it asks for usage %s; a serving certificate has %s and %s", usage, usageSignature, usageServer)
+			return unfit("usage", "it asks for usage %s; a serving certificate has %s and %s", usage, usageSignature, usageServer)
 		}
 		if slices.Contains(usages[:i], usage) {
-			return refuse("usage", "it asks for usage %s twice", usage)
+			return unfit("usage", "it asks for usage %s twice", usage)
 		}
 	}
 	for _, usage := range []string{usageSignature, usageServer} {
 		if !slices.Contains(usages, usage) {
-			return refuse("usage", "it does not ask for usage %s", usage)
+			return unfit("usage", "it does not ask for usage %s", usage)
 		}
 	}
 	return nil
@@ -143,20 +143,20 @@ func judgeUsages(usages []string) *Verdict {
 // judgeReserved refuses names that do not belong to a single machine in any cluster.
 func judgeReserved(asked journal.CSR) *Verdict {
 	for _, name := range asked.Names() {
-		if why := reserved(name); why != "" {
-			return refuse("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, why)
+		if why := reservedReason(name); why != "" {
+			return unfit("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, why)
 		}
 	}
 	return nil
 }
 
-// reserved returns why no node may have a name, or "" for a name that a node may have.
-func reserved(name string) string {
+// reservedReason returns why no node may have a name, or "" for a name that a node may have.
+func reservedReason(name string) string {
 	canonical := journal.CanonicalName(name)
 	ip, err := netip.ParseAddr(canonical)
 	switch {
 	case err == nil:
-		return reservedIP(ip)
+		return reservedIPReason(ip)
 	case canonical == "localhost" || strings.HasPrefix(canonical, "localhost.") || strings.HasSuffix(canonical, ".localhost"):
 		return "a name of every machine"
 	case canonical == "kubernetes" || canonical == "kubernetes.default" || strings.HasPrefix(canonical, "kubernetes.default."):
@@ -173,7 +173,7 @@ func reserved(name string) string {
 // pods can use, 10-32-0-5.kurl.pod.
 var podName = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
 
-func reservedIP(ip netip.Addr) string {
+func reservedIPReason(ip netip.Addr) string {
 	switch {
 	case ip.IsLoopback():
 		return "a loopback address"
@@ -191,12 +191,12 @@ func reservedIP(ip netip.Addr) string {
 // single primary, clients use that node's own address or name to reach the control plane.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
-		return refuse("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)
+		return unfit("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)
 	}
 	for _, name := range asked.Names() {
 		for _, claim := range around.Cluster {
-			if same(claim.Name, name) && !isOwn(claim, name, around.Node) {
-				return refuse("cluster "+journal.CanonicalName(name), "it asks for %s, which is %s", name, claim.By)
+			if sameName(claim.Name, name) && !isOwn(claim, name, around.Node) {
+				return unfit("cluster "+journal.CanonicalName(name), "it asks for %s, which is %s", name, claim.By)
 			}
 		}
 	}
@@ -213,13 +213,13 @@ func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
 	node := journal.KubeletOf(asked.Requester)
 	switch {
 	case around.Node == nil:
-		return refuse("no node", "there is no Node %s", node)
+		return unfit("no node", "there is no Node %s", node)
 	case len(around.Node.Addresses) == 0:
 		return &Verdict{Waits, "no addresses", fmt.Sprintf("Node %s has no addresses yet", node)}
 	}
 	for _, name := range asked.Names() {
 		if !containsName(name, around.Node.Addresses) {
-			return refuse("address "+journal.CanonicalName(name), "it asks for %s, which is not among the addresses of Node %s (%s)",
+			return unfit("address "+journal.CanonicalName(name), "it asks for %s, which is not among the addresses of Node %s (%s)",
 				name, node, strings.Join(around.Node.Shown(), ", "))
 		}
 	}
@@ -229,16 +229,16 @@ func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
 func judgeOthers(asked journal.CSR, around journal.CSRAround) *Verdict {
 	for _, name := range asked.Names() {
 		for _, claim := range around.Others {
-			if same(claim.Name, name) {
-				return refuse("other "+journal.CanonicalName(name)+" "+claim.By, "it asks for %s, which %s has too", name, claim.By)
+			if sameName(claim.Name, name) {
+				return unfit("other "+journal.CanonicalName(name)+" "+claim.By, "it asks for %s, which %s has too", name, claim.By)
 			}
 		}
 	}
 	return nil
 }
 
-func same(a, b string) bool { return journal.CanonicalName(a) == journal.CanonicalName(b) }
+func sameName(a, b string) bool { return journal.CanonicalName(a) == journal.CanonicalName(b) }
 
 func containsName(name string, names []string) bool {
-	return slices.ContainsFunc(names, func(other string) bool { return same(other, name) })
+	return slices.ContainsFunc(names, func(other string) bool { return sameName(other, name) })
 }

@@ -83,25 +83,25 @@ func (machine) Table() fsm.Table {
 		}},
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: maxFinished,
 		Transitions: []fsm.Transition{
-			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: reportApproved},
-			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: reportReason(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: reportReason(func(*Request) string { return "all its checks pass now" })},
-			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: reportReason(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: reportReason(func(*Request) string { return "EKCO checks it again" })},
+			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Report: reportApproved},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Report: reportReason(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Report: reportReason(func(*Request) string { return "all its checks pass now" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Report: reportReason(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Report: reportReason(func(*Request) string { return "EKCO checks it again" })},
 		},
 	}
 }
 
-func reportReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-		return fsm.Telling{Reason: reason(requestOf(t)), Cause: t.Newest()}
+func reportReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Report {
+	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+		return fsm.Report{Reason: reason(requestOf(t)), Cause: t.Newest()}
 	}
 }
 
 // reportApproved names EKCO in the reason if EKCO approved the request. The watch may report an approval before the end
 // of EKCO's action is recorded, so EKCO is not named then.
-func reportApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	telling := fsm.Telling{Reason: "it is approved", Cause: t.Newest()}
+func reportApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+	telling := fsm.Report{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
 		telling.Reason = "EKCO approved it"
 	}
@@ -137,7 +137,7 @@ func (machine) Loaded(t *fsm.Thing) {
 // [journal.CSRFacts.AtLeast].
 func verdictOf(facts journal.CSRFacts) Verdict {
 	if facts.AtLeast > 0 {
-		return *refuse("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
+		return *unfit("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
 	}
 	return Judge(facts.Asked, facts.Around)
 }
@@ -169,7 +169,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || t.State == Approved || requestOf(t).verdict.Answer != Fits || !policyOf(w.Policy).Approve || len(w.Open(t)) > 0 {
 		return
 	}
-	if due, may := t.Again(Approve, w.Policy, backoff); may {
+	if due, may := t.RepeatDue(Approve, w.Policy, backoff); may {
 		want(fsm.Want{Kind: Approve, Due: due, Rank: t.Since})
 	}
 }

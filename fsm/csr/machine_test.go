@@ -227,7 +227,7 @@ func TestEKCOApprovesNothingBeforeItHasSettled(t *testing.T) {
 }
 
 func TestWhatHasBegunIsAskedTheSameBeforeItsStep(t *testing.T) {
-	standing, err := fsm.Standing(fsmcsr.Capability())
+	standing, err := fsm.TermsByKind(fsmcsr.Capability())
 	want := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused}
 	if diff := cmp.Diff(want, standing[fsmcsr.Approve].Rules); err != nil || diff != "" {
 		t.Errorf("%v: rules (-want +got):\n%s", err, diff)

@@ -17,7 +17,7 @@ var Words = words.Component{
 	Rows: []words.Row{
 		{
 			Type: journal.TypeThingObserved, About: Kind, Tone: words.Faint, Wakes: true,
-			Sentence: words.Of(observed), Kubernetes: words.Of(refusalNote),
+			Sentence: words.Of(factsSentence), Kubernetes: words.Of(refusalNote),
 		},
 		{
 			Type: journal.TypeThingTransitioned, About: Kind,
@@ -35,16 +35,16 @@ var Words = words.Component{
 	},
 }
 
-// read decodes facts and returns the verdict on them.
-func read(p *journal.ThingObserved) (facts journal.CSRFacts, verdict Verdict, ok bool) {
+// readFacts decodes facts and returns the verdict on them.
+func readFacts(p *journal.ThingObserved) (facts journal.CSRFacts, verdict Verdict, ok bool) {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return facts, verdict, false
 	}
 	return facts, verdictOf(facts), true
 }
 
-func observed(e journal.Event, p *journal.ThingObserved) string {
-	facts, verdict, ok := read(p)
+func factsSentence(e journal.Event, p *journal.ThingObserved) string {
+	facts, verdict, ok := readFacts(p)
 	if !ok {
 		return ""
 	}
@@ -81,7 +81,7 @@ func asksFor(asked journal.CSR) string {
 // refusalNote returns a Kubernetes Event about the Node for a refused request, so that "kubectl describe node" shows
 // it. As in a kubelet's Events, the UID is the Node's name.
 func refusalNote(e journal.Event, p *journal.ThingObserved) words.Note {
-	_, verdict, ok := read(p)
+	_, verdict, ok := readFacts(p)
 	if !ok || verdict.Answer != Unfit || e.Subject.Node == "" {
 		return words.Note{}
 	}

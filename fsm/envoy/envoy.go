@@ -29,7 +29,7 @@ const (
 type Envoy struct {
 	// Pod is the unready pod.
 	Pod journal.EnvoyPod `json:"pod"`
-	// SeenAt is when EKCO saw that the pod is unready, by EKCO's clock. EKCO measures how long it is unready from then.
+	// SeenAt is when EKCO saw that the pod is unready, by EKCO's clock. EKCO measures the unready time from then.
 	SeenAt time.Time `json:"seen_at,omitzero"`
 }
 

@@ -42,16 +42,16 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Restarting
 	case !t.Exists():
 		return Ready
-	case lost(w, of(t).Pod.Node):
+	case isNodeLost(w, of(t).Pod.Node):
 		return NodeLost
-	case deleted(t):
+	case isDeleted(t):
 		return Restarting
 	}
 	return Unready
 }
 
-// deleted reports whether EKCO deleted the pod and there are no newer facts.
-func deleted(t *fsm.Thing) bool {
+// isDeleted reports whether EKCO deleted the pod and there are no newer facts.
+func isDeleted(t *fsm.Thing) bool {
 	last := t.Last[journal.ActionRestartEnvoy]
 	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
 }
@@ -83,11 +83,11 @@ func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 }
 
 // node is the name of the machine of nodes. This package does not import it, and only calls a method of its data; see
-// [lost].
+// [isNodeLost].
 const node = "node"
 
-// lost reports whether EKCO knows no node with this name that is reachable.
-func lost(w *fsm.World, name string) bool {
+// isNodeLost reports whether EKCO knows no node with this name that is reachable.
+func isNodeLost(w *fsm.World, name string) bool {
 	for _, key := range w.Named(node, name) {
 		t := w.Things[key]
 		if data, ok := t.Data.(interface{ Lost() bool }); ok && t.GoneSeq == 0 && !data.Lost() {

@@ -12,18 +12,18 @@ import (
 // not yet in state Unready, it wants nothing until that state is recorded.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	e, p := of(t), policyOf(w.Policy)
-	if !p.Restart || t.State != Unready || !t.Exists() || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
+	if !p.Restart || t.State != Unready || !t.Exists() || len(w.Open(t)) > 0 || isNodeLost(w, e.Pod.Node) || !mayActAgain(t, w) {
 		return
 	}
-	want(fsm.Want{Kind: journal.ActionRestartEnvoy, Due: due(t, p), Rank: e.SeenAt, Change: &journal.Change{
+	want(fsm.Want{Kind: journal.ActionRestartEnvoy, Due: restartDue(t, p), Rank: e.SeenAt, Change: &journal.Change{
 		Key: "pod", Field: "Envoy's pod on " + e.Pod.Node, From: "unready", To: "a new one",
 	}})
 }
 
-// due returns when EKCO may replace the pod. It counts from when EKCO saw that the pod is unready, or from the begin of
-// the present state if that is later. It does not use the pod's own times, because they are by another clock and are
-// not updated while the node is lost.
-func due(t *fsm.Thing, p Policy) time.Time {
+// restartDue returns when EKCO may replace the pod. It counts from when EKCO saw that the pod is unready, or from the
+// begin of the present state if that is later. It does not use the pod's own times, because they are by another clock
+// and are not updated while the node is lost.
+func restartDue(t *fsm.Thing, p Policy) time.Time {
 	from := of(t).SeenAt
 	if t.Since.After(from) {
 		from = t.Since

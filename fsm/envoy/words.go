@@ -13,7 +13,7 @@ var Words = words.Component{
 	Name:    Machine,
 	Actions: []words.Action{{Kind: journal.ActionRestartEnvoy, Verb: "restart", Noun: "envoy"}},
 	Rows: []words.Row{
-		{Type: journal.TypeThingObserved, About: Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
+		{Type: journal.TypeThingObserved, About: Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(factsSentence)},
 		{Type: journal.TypeThingGone, About: Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
 			return fmt.Sprintf("the pod of %s is no longer unready%s", words.Object(e.Subject), words.Because(p.Reason))
 		})},
@@ -21,7 +21,7 @@ var Words = words.Component{
 	},
 }
 
-func seen(e journal.Event, p *journal.ThingObserved) string {
+func factsSentence(e journal.Event, p *journal.ThingObserved) string {
 	var pod journal.EnvoyPod
 	if err := json.Unmarshal(p.Facts, &pod); err != nil {
 		return ""

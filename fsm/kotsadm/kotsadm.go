@@ -24,7 +24,7 @@ type Policy struct {
 	Enabled bool
 }
 
-func enabled(policy any) bool {
+func isEnabled(policy any) bool {
 	p, _ := policy.(Policy)
 	return p.Enabled
 }
@@ -38,7 +38,7 @@ func kinds() []fsm.ActionKind {
 		Rules:   []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
 		Domains: []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string {
-			if enabled(p.Of[Machine]) {
+			if isEnabled(p.Of[Machine]) {
 				return ""
 			}
 			return "enable_ha_kotsadm is off"
@@ -70,11 +70,11 @@ func (m machine) Table() fsm.Table {
 		About:   "StatefulSet `default/kotsadm-rqlite`. The identity is its UID.",
 		Initial: string(Single), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "scale", From: fsm.Names(Single, HA), To: string(Scaling), When: "a scale-kotsadm action is open", Tells: fsm.Tells("EKCO scales it to three replicas")},
-			{Event: "scaled", From: fsm.Names(Single, Scaling), To: string(HA), When: "its specification has three replicas", Tells: fsm.Tells("its spec has three replicas")},
-			{Event: "reset", From: fsm.Names(HA, Scaling), To: string(Single), When: "its specification has another number of replicas, or another number in -bootstrap-expect", Tells: fsm.Tells("its spec has another number of replicas, or in -bootstrap-expect")},
-			{Event: "removed", From: fsm.Names(Single, Scaling, HA), To: string(Removed), When: "the StatefulSet is deleted, or enable_ha_kotsadm is off", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(Single), When: "the StatefulSet exists again, and enable_ha_kotsadm is on", Tells: fsm.Tells("it is back")},
+			{Event: "scale", From: fsm.Names(Single, HA), To: string(Scaling), When: "a scale-kotsadm action is open", Report: fsm.ReportReason("EKCO scales it to three replicas")},
+			{Event: "scaled", From: fsm.Names(Single, Scaling), To: string(HA), When: "its specification has three replicas", Report: fsm.ReportReason("its spec has three replicas")},
+			{Event: "reset", From: fsm.Names(HA, Scaling), To: string(Single), When: "its specification has another number of replicas, or another number in -bootstrap-expect", Report: fsm.ReportReason("its spec has another number of replicas, or in -bootstrap-expect")},
+			{Event: "removed", From: fsm.Names(Single, Scaling, HA), To: string(Removed), When: "the StatefulSet is deleted, or enable_ha_kotsadm is off", Report: m.ReportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(Single), When: "the StatefulSet exists again, and enable_ha_kotsadm is on", Report: fsm.ReportReason("it is back")},
 		},
 	}
 }
@@ -100,7 +100,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	_, ready := w.Count("node")
 	now := of(t).Now()
-	if t.GoneSeq != 0 || ready < journal.KotsadmReplicas || now.Scaled() || len(w.Open(t)) > 0 || !enabled(w.PolicyOf(Machine)) {
+	if t.GoneSeq != 0 || ready < journal.KotsadmReplicas || now.Scaled() || len(w.Open(t)) > 0 || !isEnabled(w.PolicyOf(Machine)) {
 		return
 	}
 	due, may := t.RetryChange(journal.ActionScaleKotsadm, of(t).Changed, w.Policy)

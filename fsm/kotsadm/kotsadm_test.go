@@ -195,7 +195,7 @@ func TestAReinstallThatIsSeenBeforeTheActionEndsIsScaledAgainSoon(t *testing.T) 
 }
 
 func TestItsChangeTakesTheStorage(t *testing.T) {
-	terms, err := fsm.Standing(fsmnode.Capability(), Capability())
+	terms, err := fsm.TermsByKind(fsmnode.Capability(), Capability())
 	if domains := terms[journal.ActionScaleKotsadm].Domains; err != nil || len(domains) != 1 || domains[0] != journal.DomainStorage {
 		t.Errorf("%v: it takes %v", err, domains)
 	}

@@ -100,16 +100,16 @@ func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 
 // Table implements [fsm.Machine].
 func (changer) Table() fsm.Table {
-	reportChange := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reportChange := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 		k := kubeconfigsOf(t)
-		return fsm.Telling{Reason: strings.TrimSuffix("the requested address is "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
+		return fsm.Report{Reason: strings.TrimSuffix("the requested address is "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
-	reportPartly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reportPartly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 		k := kubeconfigsOf(t)
 		if k.Asked.Server == "" {
-			return fsm.Telling{Cause: t.Newest()} // there was only a dry run
+			return fsm.Report{Cause: t.Newest()} // there was only a dry run
 		}
-		return fsm.Telling{Reason: strings.TrimSuffix("not all kubelets use "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
+		return fsm.Report{Reason: strings.TrimSuffix("not all kubelets use "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
 	return fsm.Table{
 		Name: ChangeMachine, Title: "the API server address of the kubelets",
@@ -119,9 +119,9 @@ func (changer) Table() fsm.Table {
 			Advice: "repair what the reason names, then run the same command again: ekco change-load-balancer --server=SERVER, with --internal and --exclude as before",
 		}},
 		Transitions: []fsm.Transition{
-			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: reportChange},
-			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: reportChange},
-			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Tells: reportPartly},
+			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Report: reportChange},
+			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Report: reportChange},
+			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Report: reportPartly},
 		},
 	}
 }
@@ -153,22 +153,22 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 	}
 	t := s.Things[fsm.Key(journal.Kubeconfigs)]
 	if t == nil {
-		return c.admitFirst(s, p, now, request)
+		return c.admitFirstRequest(s, p, now, request)
 	}
 	if open := s.OpenOf(fsm.Key(t.Subject), request.Kind); open != nil {
 		if asked, err := journal.InputOf[journal.KubeconfigsInput](open.Request); err == nil && !asked.Same(input) {
-			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open and %s; run this again when it has ended, or run \"ekco cancel %s\" first", open.ID, describe(asked), open.ID))
+			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open and %s; run this again when it has ended, or run \"ekco cancel %s\" first", open.ID, changeText(asked), open.ID))
 		}
 	}
 	return fsm.AdmitPresent(s, p, now, request)
 }
 
-// admitFirst answers the first request. Its events also create the thing.
-func (c changer) admitFirst(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
+// admitFirstRequest answers the first request. Its events also create the thing.
+func (c changer) admitFirstRequest(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	if s.Journal.SafeMode() {
 		return fsm.Admission{}, &fsm.RefusedError{Rule: fsm.RuleSafeMode, Reason: fsm.SafeModeReason(s)}
 	}
-	w := fsm.Look(s, p, now)
+	w := fsm.NewWorld(s, p, now)
 	t := s.New(ChangeMachine, journal.Kubeconfigs, Partly, now)
 	asked := journal.ActionRequested{Kind: request.Kind, Manual: true, Force: request.Force, DryRun: request.DryRun || p.DryRun, Reason: request.Reason}
 	if asked.Reason == "" {
@@ -226,8 +226,8 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	return fsm.DidYouMean(fsm.Near(name, slices.Values(names))), known
 }
 
-// describe returns a text for people about a change.
-func describe(input journal.KubeconfigsInput) string {
+// changeText returns a text for people about a change.
+func changeText(input journal.KubeconfigsInput) string {
 	text := "points the kubelets to " + input.Server
 	if input.Internal {
 		text += " with --internal"
@@ -244,7 +244,7 @@ func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if k.Asked.Server == "" {
 		return nil
 	}
-	lines := []string{"the last change " + describe(k.Asked)}
+	lines := []string{"the last change " + changeText(k.Asked)}
 	if k.Left != "" {
 		lines = append(lines, k.Left)
 	}

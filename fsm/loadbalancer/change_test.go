@@ -75,7 +75,7 @@ func TestAChangeIsOnlyDoneWhenAPersonAsksForItAndKeptAfterwards(t *testing.T) {
 	c.ends(journal.OutcomeDone, "node w1 is left alone: it is away")
 	c.is(Partly)
 	thing := c.S.Things[fsm.Key(journal.Kubeconfigs)]
-	if got := thing.Details(fsm.Look(c.S, c.P, c.Now)); !slices.Equal(got, []string{"the last change points the kubelets to https://lb", "node w1 is left alone: it is away"}) {
+	if got := thing.Details(fsm.NewWorld(c.S, c.P, c.Now)); !slices.Equal(got, []string{"the last change points the kubelets to https://lb", "node w1 is left alone: it is away"}) {
 		t.Errorf("details are %q", got)
 	}
 	c.Pass(24 * time.Hour)

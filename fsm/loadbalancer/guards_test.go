@@ -204,7 +204,7 @@ func (w *world) records() (all []*journal.ActionRecord) {
 }
 
 func TestARolloutOnlyKeepsFromBeginning(t *testing.T) {
-	standing, err := fsm.Standing(Capability())
+	standing, err := fsm.TermsByKind(Capability())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestADryRunIsNotBlamedForALostNode(t *testing.T) {
 	rec := &journal.ActionRecord{ID: "a-1", Steps: map[string]journal.StepRecord{journal.StepWriteLoadBalancer + " w10": {Attempts: 1}}}
 	for _, dry := range []bool{false, true} {
 		rec.Request.DryRun = dry
-		if why := new(balancer).worse("w10", rec); (why == "") != dry {
+		if why := new(balancer).reasonNodeGotWorse("w10", rec); (why == "") != dry {
 			t.Errorf("dry run %v: %q", dry, why)
 		}
 	}

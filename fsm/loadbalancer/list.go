@@ -42,8 +42,8 @@ func KnownLists(s *fsm.State) map[string]journal.LoadBalancerListFacts {
 	return known
 }
 
-// member returns a node's entry in the list.
-func member(name string, facts journal.LoadBalancerFacts) string {
+// listEntry returns a node's entry in the list.
+func listEntry(name string, facts journal.LoadBalancerFacts) string {
 	return fmt.Sprintf("%s %t %s", name, facts.Primary, facts.Address)
 }
 
@@ -82,18 +82,18 @@ func (l *list) ended(rec *journal.ActionRecord) {
 	}
 }
 
-// has reports whether the ConfigMap exists and has this content.
-func (l *list) has(says string) bool {
+// hasContent reports whether the ConfigMap exists and has this content.
+func (l *list) hasContent(says string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
 }
 
-// wants calls want with a write of the ConfigMap, if that is out of date and the load balancers of all nodes that are
-// ready and not paused are up to date.
-func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
-	if t != s.list || !s.settled(w) || l.has(s.wantedList) {
+// wantsWrite calls want with a write of the ConfigMap, if the ConfigMap is out of date and the load balancers of all
+// nodes that are ready and not paused are up to date.
+func (l *list) wantsWrite(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
+	if t != s.list || !s.isSettled(w) || l.hasContent(s.wantedList) {
 		return
 	}
-	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)
+	due, may := t.RepeatDue(journal.ActionNoteLoadBalancers, w.Policy, backoff)
 	if !may {
 		return
 	}
@@ -130,7 +130,7 @@ func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 	switch {
 	case err != nil, s.list == nil, len(rec.Steps) > 0 && rec.Stalled == nil:
 		return ""
-	case !s.settled(w):
+	case !s.isSettled(w):
 		return "the load balancer of a node is out of date"
 	case input.List != s.wantedList:
 		return "the nodes have changed"

@@ -66,7 +66,7 @@ type balancer struct {
 	Worse bool `json:"worse,omitempty"`
 	// Lost says why EKCO no longer manages the load balancer, or is "".
 	Lost string `json:"lost,omitempty"`
-	// List is set only for the thing of the ConfigMap, which uses no other field.
+	// List is set only in the thing that stands for the ConfigMap. That thing uses no other field.
 	List *list `json:"list,omitempty"`
 }
 
@@ -161,9 +161,9 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// backendOf returns the address at which HAProxy must reach a node's API server. at is the present one, or "". It keeps
-// at if an API server answers there or at no address. Otherwise it returns the Node's address or, if that does not
-// answer, another address that does.
+// backendOf returns the address at which HAProxy must reach a node's API server. at is the present address, or "". It
+// returns at if an API server answers at that address, or at no address. Otherwise it returns the Node's address or, if
+// no API server answers there, another address at which one answers.
 func backendOf(at string, now journal.LoadBalancerFacts) string {
 	switch {
 	case !now.Asked:
@@ -185,8 +185,10 @@ func (b *balancer) runs() string {
 	return b.Runs
 }
 
-// answers reports whether the node's API server answers at the address At, or EKCO did not ask it.
-func (b *balancer) answers() bool { return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At) }
+// apiServerAnswers reports whether the node's API server answers at the address At, or EKCO did not ask it.
+func (b *balancer) apiServerAnswers() bool {
+	return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At)
+}
 
 // Gone implements [fsm.Machine]. It forgets the verification, because EKCO does not see later changes on the node.
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
@@ -244,7 +246,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 		}
 		b.Worse = !b.Facts.Ready && (b.Worse || b.ChangedAt.Equal(s.Time))
 		b.Runs = on.Image
-		b.Proved = &verification{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
+		b.Proved = &verification{Input: input, Image: on.Image, Version: on.Version, Started: startTime(rec), Asked: b.Asked, Seq: s.Seq}
 	case hasBegun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved, b.ChangedAt = nil, s.Time
 	}
@@ -270,8 +272,8 @@ func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) 
 	return *outcome.Result, true
 }
 
-// started returns when the HAProxy that the action verified was started, or zero.
-func started(rec *journal.ActionRecord) time.Time {
+// startTime returns when the HAProxy that the action verified was started, or zero.
+func startTime(rec *journal.ActionRecord) time.Time {
 	var runs journal.LoadBalancerRuns
 	if outputs := rec.Steps[journal.StepReloadLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &runs) != nil {
 		return time.Time{}
@@ -295,7 +297,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Removed
 	case len(w.Open(t)) > 0:
 		return Updating
-	case l != nil && l.has(s.wantedList), l == nil && s.inStep(w, t):
+	case l != nil && l.hasContent(s.wantedList), l == nil && s.isUpToDate(w, t):
 		return InStep
 	}
 	return Behind
@@ -306,16 +308,16 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	if l := listOf(t); l != nil {
 		return l.request(s), max(s.since, t.FactsSeq)
 	}
-	wanted := s.wanted(w, t)
+	wanted := s.wantedState(w, t)
 	// A trial keeps the task's pod, and their number is limited: only nodes that are changed one by one get a trial.
-	wanted.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.trusted())
+	wanted.Trial = s.servesWanted(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.countVerified())
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:
 		wanted.CheckWith = wanted.Image
-	case s.mustWrite(w, t) && fsm.IsOneByOne(s.trusted()): // each check takes a pod
+	case s.mustWrite(w, t) && fsm.IsOneByOne(s.countVerified()): // each check takes a pod
 		wanted.CheckWith = of(t).runs()
 	}
-	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: wanted}, max(s.since, t.FactsSeq)
+	return journal.ActionRequested{Reason: s.requestReason(t, kind.Name, w), Input: wanted}, max(s.since, t.FactsSeq)
 }
 
 // Obsolete implements [fsm.Machine]. An action on a node that is not ready is obsolete, so that it does not delay other
@@ -349,7 +351,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	if err != nil || t.FactsSeq == 0 || hasBegun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
 		return ""
 	}
-	wanted := sumOf(w).wanted(w, t)
+	wanted := sumOf(w).wantedState(w, t)
 	if len(wanted.Primaries) == 0 || sameConfig(input, wanted) && input.Image == wanted.Image {
 		return ""
 	}

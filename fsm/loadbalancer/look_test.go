@@ -50,7 +50,7 @@ func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 		w.ends(name, journal.OutcomeDone)
 	}
 	w.wants()
-	if details := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(details, []string{
+	if details := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))].Details(fsm.NewWorld(w.S, w.P, w.Now)); !slices.Equal(details, []string{
 		"forwards to 10.0.0.1, with haproxy:1, last checked at " + fsm.Stamp(w.Now),
 	}) {
 		t.Errorf("details are %q", details)

@@ -50,7 +50,7 @@ func rolloutOf(w *fsm.World) *rollout {
 		} else if stalled++; stalled == maxStalled {
 			r.stop(fmt.Sprintf("%d nodes could not be changed, %s among them; repair the cause and run \"ekco retry\" for each, or \"ekco cancel\": then EKCO changes the other nodes", stalled, node))
 		}
-		r.stop(of(t).worse(node, rec))
+		r.stop(of(t).reasonNodeGotWorse(node, rec))
 	}
 	for _, t := range s.lost {
 		switch {
@@ -61,7 +61,7 @@ func rolloutOf(w *fsm.World) *rollout {
 			r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/%[1]s --reason WHY\" to change the other nodes without it, one by one", t.Name))
 		}
 	}
-	r.choose(w, s)
+	r.chooseBatch(w, s)
 	s.rollout = r
 	return &s.rollout
 }
@@ -75,11 +75,11 @@ func (r *rollout) stop(why string) {
 	}
 }
 
-// choose sets the nodes of the next batch. A batch begins when no node is being changed. At the full batch size, a node
-// begins as soon as another one is done. At most one primary is changed at a time. While the rollout is stopped, choose
-// chooses one node, so that the status shows the refusal.
-func (r *rollout) choose(w *fsm.World, s *sum) {
-	batch := fsm.RolloutBatch(s.trusted(), maxOpenUpdates)
+// chooseBatch sets the nodes of the next batch. A batch begins when no node is being changed. At the full batch size, a
+// node begins as soon as another one is done. At most one primary is changed at a time. While the rollout is stopped,
+// it chooses one node, so that the status shows the refusal.
+func (r *rollout) chooseBatch(w *fsm.World, s *sum) {
+	batch := fsm.RolloutBatch(s.countVerified(), maxOpenUpdates)
 	places, primary := batch-r.changing, r.primary
 	switch {
 	case r.stopped != "":
@@ -96,7 +96,7 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 		if places <= 0 || primary && of(t).Facts.Primary {
 			return
 		}
-		if due, may := s.due(t, w); may && !w.Now.Before(due) {
+		if due, may := s.configDue(t, w); may && !w.Now.Before(due) {
 			primary = of(t).Facts.Primary
 			r.next[t], places = true, places-1
 		}
@@ -123,8 +123,9 @@ func hasBegun(node string, rec *journal.ActionRecord) bool {
 	return is
 }
 
-// worse returns why the node is in a worse state after an open action began to change its load balancer, or "".
-func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
+// reasonNodeGotWorse returns why the node is in a worse state after an open action began to change its load balancer,
+// or "".
+func (b *balancer) reasonNodeGotWorse(node string, rec *journal.ActionRecord) string {
 	write, broken := rec.Steps[journal.StepWriteLoadBalancer+" "+node], ""
 	switch {
 	case rec.Request.DryRun:

@@ -15,8 +15,8 @@ type sum struct {
 	// last event with facts about one of these nodes.
 	primaries []string
 	since     uint64
-	// overwritten is the end of the last change-load-balancer action that wrote load balancers, which may have written
-	// primaries that are out of date now; zero for none.
+	// overwritten is the end of the last change-load-balancer action that wrote load balancers; zero for none. The
+	// primaries that it wrote may be out of date now.
 	overwritten uint64
 	// waiting are the load balancers to update, in the order of the updates.
 	waiting []*fsm.Thing
@@ -25,8 +25,8 @@ type sum struct {
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// upToDate are the load balancers that are up to date. oldestCheck is the one whose last check is the oldest; nil
-	// for none.
+	// upToDate are the load balancers that are up to date. oldestCheck is the load balancer whose last check is the
+	// oldest; nil for none.
 	upToDate    []*fsm.Thing
 	oldestCheck *fsm.Thing
 	// list is the thing of the ConfigMap; nil if EKCO knows none. wantedList is the wanted content of the ConfigMap.
@@ -57,7 +57,7 @@ func sumOf(w *fsm.World) *sum {
 		answering := false // whether a primary's API server answers
 		for _, t := range all {
 			b := of(t)
-			answering = answering || b.Facts.Primary && b.WasReady && b.At != "" && b.answers()
+			answering = answering || b.Facts.Primary && b.WasReady && b.At != "" && b.apiServerAnswers()
 		}
 		owners, listed := ownersOf(all), map[string]bool{}
 		var members []string
@@ -65,13 +65,13 @@ func sumOf(w *fsm.World) *sum {
 			b := of(all[name])
 			// A former primary stays in the list while its API server answers and no primary's API server does.
 			at := b.backend(name, owners)
-			if at != "" && !listed[at] && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.answers()) {
+			if at != "" && !listed[at] && b.WasReady && (b.Facts.Primary || !answering && b.WasPrimary && b.Facts.Asked && b.apiServerAnswers()) {
 				s.primaries, s.since, listed[at] = append(s.primaries, at), max(s.since, all[name].FactsSeq), true
 			}
-			members = append(members, member(name, b.Facts))
+			members = append(members, listEntry(name, b.Facts))
 		}
-		s.wantedList, s.overwritten = formatList(members), overwritten(w)
-		s.arrange(w, all)
+		s.wantedList, s.overwritten = formatList(members), lastOverwrite(w)
+		s.fillLists(w, all)
 		return s
 	}).(*sum)
 }
@@ -99,12 +99,12 @@ func (b *balancer) backend(name string, owners map[string]string) string {
 	return b.Facts.Address
 }
 
-// arrange fills the lists of load balancers in sum.
-func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
+// fillLists fills the lists of load balancers in sum.
+func (s *sum) fillLists(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
 	for _, t := range all {
 		b := of(t)
-		if s.serves(w, t) && !restarted(t) {
+		if s.servesWanted(w, t) && !hasRestarted(t) {
 			s.verified++
 		}
 		if b.Worse {
@@ -112,7 +112,7 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		}
 		switch {
 		case !b.Facts.Ready:
-		case open[t.Name] == nil && s.inStep(w, t):
+		case open[t.Name] == nil && s.isUpToDate(w, t):
 			if s.upToDate = append(s.upToDate, t); s.oldestCheck == nil || checkedBefore(t, s.oldestCheck) {
 				s.oldestCheck = t
 			}
@@ -125,19 +125,19 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		}
 	}
 	slices.SortFunc(s.waiting, func(a, b *fsm.Thing) int {
-		return cmp.Or(comparePrimaries(a, b), cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(comparePrimaries(a, b), cmp.Compare(lastTriedSeq(a), lastTriedSeq(b)), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// settled reports whether all load balancers are up to date, except on nodes that are not ready or paused.
-func (s *sum) settled(w *fsm.World) bool {
+// isSettled reports whether all load balancers are up to date, except on nodes that are not ready or paused.
+func (s *sum) isSettled(w *fsm.World) bool {
 	return len(s.primaries) > 0 && !slices.ContainsFunc(s.behind, func(t *fsm.Thing) bool { return !isPaused(w, t) })
 }
 
-// trusted returns the number of verified load balancers, which determines the size of the next batch. It returns 0
-// while a node is lost after its change. If a person pauses that node, the rollout continues one by one, with a check
+// countVerified returns the number of verified load balancers, which determines the size of the next batch. It returns
+// 0 while a node is lost after its change. If a person pauses that node, the rollout continues one by one, with a check
 // and a trial.
-func (s *sum) trusted() int {
+func (s *sum) countVerified() int {
 	if len(s.lost) > 0 {
 		return 0
 	}
@@ -184,19 +184,18 @@ func openOn(w *fsm.World) map[string]*journal.ActionRecord {
 	return open
 }
 
-// tried returns the event that ended the last update of the load balancer, or 0.
-func tried(t *fsm.Thing) uint64 {
+// lastTriedSeq returns the event that ended the last update of the load balancer, or 0.
+func lastTriedSeq(t *fsm.Thing) uint64 {
 	if last := t.Last[journal.ActionUpdateLoadBalancer]; last != nil {
 		return last.Seq
 	}
 	return 0
 }
 
-// wanted returns the wanted state of a node's load balancer.
-func (s *sum) wanted(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
+func (s *sum) wantedState(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	p, b := policyOf(w.Policy), of(t)
 	return journal.LoadBalancerInput{
-		NodeUID: b.Facts.NodeUID, Address: b.Facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout, Version: b.version(p),
+		NodeUID: b.Facts.NodeUID, Address: b.Facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout, Version: b.wantedVersion(p),
 	}
 }
 
@@ -212,9 +211,9 @@ func (s *sum) listChanged() uint64 {
 	return listOf(s.list).Since
 }
 
-// overwritten returns the event that ended the last change-load-balancer action that wrote load balancers, or zero.
+// lastOverwrite returns the event that ended the last change-load-balancer action that wrote load balancers, or zero.
 // That action writes the primaries at the time of its request.
-func overwritten(w *fsm.World) uint64 {
+func lastOverwrite(w *fsm.World) uint64 {
 	t := w.Things[fsm.Key(journal.Kubeconfigs)]
 	if t == nil || t.Machine() != ChangeMachine {
 		return 0
@@ -222,43 +221,43 @@ func overwritten(w *fsm.World) uint64 {
 	return kubeconfigsOf(t).Wrote
 }
 
-// serves reports whether an action has verified that HAProxy forwards to the wanted primaries. The action must have
-// been requested after the last event because of which load balancers must be written again.
-func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
+// servesWanted reports whether an action has verified that HAProxy forwards to the wanted primaries. The action must
+// have been requested after the last event because of which load balancers must be written again.
+func (s *sum) servesWanted(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
-	return proved != nil && sameConfig(proved.Input, s.wanted(w, t)) && proved.Asked >= s.rewriteAfter()
+	return proved != nil && sameConfig(proved.Input, s.wantedState(w, t)) && proved.Asked >= s.rewriteAfter()
 }
 
 // mustWrite reports whether the configuration must be written again: it is not verified to be as wanted, or HAProxy has
 // restarted, because another program may have changed the file then. After a restart it returns false if the manifest
 // must change too, because the action for that also verifies the configuration.
 func (s *sum) mustWrite(w *fsm.World, t *fsm.Thing) bool {
-	return !s.serves(w, t) || restarted(t) && of(t).manifest(policyOf(w.Policy))
+	return !s.servesWanted(w, t) || hasRestarted(t) && of(t).hasWantedManifest(policyOf(w.Policy))
 }
 
-// inStep reports whether the load balancer is up to date: it was verified as wanted, and HAProxy has not restarted
+// isUpToDate reports whether the load balancer is up to date: it was verified as wanted, and HAProxy has not restarted
 // since.
-func (s *sum) inStep(w *fsm.World, t *fsm.Thing) bool {
-	return s.serves(w, t) && of(t).manifest(policyOf(w.Policy)) && !restarted(t) && !of(t).Worse
+func (s *sum) isUpToDate(w *fsm.World, t *fsm.Thing) bool {
+	return s.servesWanted(w, t) && of(t).hasWantedManifest(policyOf(w.Policy)) && !hasRestarted(t) && !of(t).Worse
 }
 
-// manifest reports whether an action has verified that HAProxy runs with the wanted manifest.
-func (b *balancer) manifest(p Policy) bool {
-	return b.Proved.Image == p.Image && (b.Proved.Version == b.version(p) || b.Proved.Version == p.TCPVersion)
+// hasWantedManifest reports whether an action has verified that HAProxy runs with the wanted manifest.
+func (b *balancer) hasWantedManifest(p Policy) bool {
+	return b.Proved.Image == p.Image && (b.Proved.Version == b.wantedVersion(p) || b.Proved.Version == p.TCPVersion)
 }
 
-// version returns the wanted version of the manifest file.
-func (b *balancer) version(p Policy) string {
+// wantedVersion returns the wanted version of the manifest file.
+func (b *balancer) wantedVersion(p Policy) string {
 	if b.RefusesAnonymous {
 		return p.TCPVersion
 	}
 	return p.Version
 }
 
-// restarted reports whether HAProxy was restarted or ended after it was verified. Its files may have changed then.
+// hasRestarted reports whether HAProxy was restarted or ended after it was verified. Its files may have changed then.
 // Facts from before the end of the verification count only if their start is later. For newer facts any other start
 // counts, because a start can seem earlier if a clock was set back.
-func restarted(t *fsm.Thing) bool {
+func hasRestarted(t *fsm.Thing) bool {
 	b := of(t)
 	if b.Proved == nil || b.Proved.Started.IsZero() {
 		return false

@@ -44,46 +44,46 @@ func (machine) Table() fsm.Table {
 			"to run with the current primaries and manifest. The ConfigMap `update-internallb` is InStep when it lists the present nodes.",
 		Initial: string(Behind), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: fsm.Tells("EKCO updates or checks it")},
-			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Tells: reportReached},
-			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Tells: reportBehind},
-			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: reportLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: fsm.Tells("the node exists again")},
+			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Report: fsm.ReportReason("EKCO updates or checks it")},
+			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Report: reportReached},
+			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Report: reportBehind},
+			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Report: reportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Report: fsm.ReportReason("the node exists again")},
 		},
 	}
 }
 
-func reportReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
+func reportReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Report {
 	if listOf(t) != nil {
-		return fsm.Tells("it lists the present nodes")(t, at, now)
+		return fsm.ReportReason("it lists the present nodes")(t, at, now)
 	}
-	return fsm.Tells("HAProxy runs with the wanted files")(t, at, now)
+	return fsm.ReportReason("HAProxy runs with the wanted files")(t, at, now)
 }
 
-func reportBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
+func reportBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Report {
 	if listOf(t) != nil {
-		return fsm.Tells("it does not list the present nodes")(t, at, now)
+		return fsm.ReportReason("it does not list the present nodes")(t, at, now)
 	}
-	return fsm.Tells("HAProxy was not verified to run with the wanted files")(t, at, now)
+	return fsm.ReportReason("HAProxy was not verified to run with the wanted files")(t, at, now)
 }
 
-func reportLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	if l := listOf(t); l != nil {
-		return fsm.Telling{Reason: l.Lost, Cause: t.Newest()}
+		return fsm.Report{Reason: l.Lost, Cause: t.Newest()}
 	}
-	return fsm.Telling{Reason: of(t).Lost, Cause: t.Newest()}
+	return fsm.Report{Reason: of(t).Lost, Cause: t.Newest()}
 }
 
-// reason returns why EKCO requests an action on the load balancer.
-func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
-	b, wanted, p := of(t), s.wanted(w, t), policyOf(w.Policy)
+// requestReason returns why EKCO requests an action on the load balancer.
+func (s *sum) requestReason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
+	b, wanted, p := of(t), s.wantedState(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
 	case proved == nil:
 		return "it was not verified yet; " + primariesAre(wanted.Primaries)
 	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
 		return fmt.Sprintf("there is no HAProxy on the node; it should have image %s", p.Image)
 	case kind == journal.ActionRestartLoadBalancer:
-		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
+		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.wantedVersion(p))
 	case proved.Input.Layout != wanted.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(wanted.Primaries)
 	case !sameConfig(proved.Input, wanted):
@@ -94,9 +94,9 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 		return fmt.Sprintf("another program deleted or changed ConfigMap %s: "+rewriteReason, s.list.Name)
 	case b.Worse:
 		return "the node was lost soon after its load balancer was changed, and is ready again: EKCO verifies it"
-	case restarted(t) && b.Facts.Started.IsZero():
+	case hasRestarted(t) && b.Facts.Started.IsZero():
 		return "HAProxy no longer runs on the node"
-	case restarted(t):
+	case hasRestarted(t):
 		return "HAProxy was restarted on the node at " + fsm.Stamp(b.Facts.Started)
 	}
 	return "daily check; the last one was at " + fsm.Stamp(lastCheckedAt(t))

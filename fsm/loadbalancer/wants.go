@@ -28,7 +28,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	s := sumOf(w)
 	switch l := listOf(t); {
 	case l != nil:
-		l.wants(t, w, s, want)
+		l.wantsWrite(t, w, s, want)
 	case of(t).Facts.Ready && len(s.primaries) > 0 && !isPaused(w, t):
 		s.wants(t, w, want)
 	}
@@ -38,17 +38,17 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	p, b := policyOf(w.Policy), of(t)
 	wanted := fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Rank: t.Since}
 	switch {
-	case s.inStep(w, t):
+	case s.isUpToDate(w, t):
 		s.wantsCheck(t, w, want)
 		return
 	case b.Worse:
 	case s.mustWrite(w, t):
 		// A node that is not chosen is wanted only while its backoff lasts, or if it is never chosen.
-		due, _ := s.due(t, w)
+		due, _ := s.configDue(t, w)
 		if !rolloutOf(w).next[t] && !w.Now.Before(due) && !s.isContested(w, t) {
 			return
 		}
-		if s.serves(w, t) {
+		if s.servesWanted(w, t) {
 			wanted.Due, wanted.Change = due, restartChange(t)
 			want(wanted)
 			return
@@ -65,7 +65,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 			wanted.Change = &journal.Change{Key: "image", Field: "the image of HAProxy on node " + t.Name, From: b.Proved.Image, To: p.Image}
 		}
 	}
-	due, may := s.mayAgain(t, wanted.Kind, w)
+	due, may := s.repeatDue(t, wanted.Kind, w)
 	if wanted.Due = due; may {
 		want(wanted)
 	}
@@ -116,22 +116,22 @@ func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice stri
 
 // isContested reports whether HAProxy restarts repeatedly after checks, so that EKCO must wait before the next check.
 func (s *sum) isContested(w *fsm.World, t *fsm.Thing) bool {
-	return s.serves(w, t) && w.Contested(t, restartChange(t))
+	return s.servesWanted(w, t) && w.Contested(t, restartChange(t))
 }
 
-// due returns when EKCO may write the configuration again, and whether it may do so at all.
-func (s *sum) due(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
-	if s.serves(w, t) {
+// configDue returns when EKCO may write the configuration again, and whether it may do so at all.
+func (s *sum) configDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
+	if s.servesWanted(w, t) {
 		return checkDue(t, w, checkBackoff), true
 	}
-	return s.mayAgain(t, journal.ActionUpdateLoadBalancer, w)
+	return s.repeatDue(t, journal.ActionUpdateLoadBalancer, w)
 }
 
-// mayAgain returns when EKCO may request another action of the kind, and whether it may do so at all.
-func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
-	b, wanted := of(t), s.wanted(w, t)
+// repeatDue returns when EKCO may request another action of the kind, and whether it may do so at all.
+func (s *sum) repeatDue(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
+	b, wanted := of(t), s.wantedState(w, t)
 	if t.Last[kind] == nil || b.Tried == nil || !sameConfig(*b.Tried, wanted) || b.Tried.Image != wanted.Image || b.Tried.Version != wanted.Version || b.Asked < s.rewriteAfter() {
 		return time.Time{}, true
 	}
-	return t.Again(kind, w.Policy, backoff)
+	return t.RepeatDue(kind, w.Policy, backoff)
 }

@@ -18,7 +18,7 @@ var Words = words.Component{
 		{Kind: journal.ActionRestartLoadBalancer, Verb: "restart", Noun: "load balancer", RolloutTarget: imageIn, RolloutWaits: Behind},
 		{Kind: journal.ActionNoteLoadBalancers, Verb: "note", Noun: "load balancers"},
 	},
-	Rows: append(rows(journal.KindLoadBalancer, seen), rows(journal.KindLoadBalancerList, seenList)...),
+	Rows: append(rows(journal.KindLoadBalancer, factsSentence), rows(journal.KindLoadBalancerList, listSentence)...),
 }
 
 // rewriteReason is the end of the reason with which EKCO writes all load balancers again.
@@ -53,7 +53,7 @@ func rows(kind string, seen func(journal.Event, *journal.ThingObserved) string) 
 	}
 }
 
-func seenList(e journal.Event, p *journal.ThingObserved) string {
+func listSentence(e journal.Event, p *journal.ThingObserved) string {
 	var facts journal.LoadBalancerListFacts
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""
@@ -67,7 +67,7 @@ func seenList(e journal.Event, p *journal.ThingObserved) string {
 	return words.Object(e.Subject) + " lists nodes"
 }
 
-func seen(e journal.Event, p *journal.ThingObserved) string {
+func factsSentence(e journal.Event, p *journal.ThingObserved) string {
 	var facts journal.LoadBalancerFacts
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""

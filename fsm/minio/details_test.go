@@ -24,11 +24,11 @@ func TestTheDetailsAreReplicasByNodeAndHealth(t *testing.T) {
 		"Service minio selects minio; 2 of 6 replicas run, and it should have 6", "standalone MinIO (Deployment minio) exists",
 		"ha-minio is healthy, and restores the data of a new volume", "n1: 0, 2", "n0: 1 (ends)", "no node: 3 (lacks its volume)",
 	}
-	if got := thing.Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(got, want) {
+	if got := thing.Details(fsm.NewWorld(w.S, w.P, w.Now)); !slices.Equal(got, want) {
 		t.Errorf("details are %q", got)
 	}
 	w.Gone(Machine, minio, "enable_ha_minio is off")
-	if got := thing.Details(fsm.Look(w.S, w.P, w.Now)); got != nil {
+	if got := thing.Details(fsm.NewWorld(w.S, w.P, w.Now)); got != nil {
 		t.Errorf("of what is gone it says %q", got)
 	}
 }

@@ -21,6 +21,6 @@ func kind(name journal.ActionKind, verb string) fsm.ActionKind {
 		Name: name, Verb: verb, Machine: Machine,
 		Rules:       []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff},
 		Domains:     []string{journal.DomainStorage},
-		SwitchedOff: func(p fsm.Policy) string { return off(p.Of[Machine]) },
+		SwitchedOff: func(p fsm.Policy) string { return offReason(p.Of[Machine]) },
 	}
 }

@@ -126,12 +126,12 @@ func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State 
 
 // Wants implements [fsm.Machine]. It wants nothing while kURL's installer works on MinIO.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	if !t.Exists() || off(w.PolicyOf(Machine)) != "" || of(t).Service == journal.MinioServiceInstaller {
+	if !t.Exists() || offReason(w.PolicyOf(Machine)) != "" || of(t).Service == journal.MinioServiceInstaller {
 		return
 	}
 	wantScale(t, w, want)
-	if migrating(t, w) {
-		if replacing(t, w) != "" || w.Journal.SafeMode() {
+	if isMigrating(t, w) {
+		if beingReplaced(t, w) != "" || w.Journal.SafeMode() {
 			wantRepair(t, w, want) // the migration waits for the repair, or for a person
 		}
 		if m := of(t); m.Service == journal.MinioServiceHA && !m.Complete() {
@@ -162,7 +162,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case len(rec.Steps) > 0 || !t.Exists():
 		return ""
 	case of(t).Service == journal.MinioServiceInstaller:
-		return "the installer works on MinIO: " + selects(of(t).Service)
+		return "the installer works on MinIO: " + selectsText(of(t).Service)
 	}
 	switch rec.Kind {
 	case journal.ActionRepairMinio:

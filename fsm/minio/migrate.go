@@ -10,14 +10,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// migrating reports whether a migration is open.
-func migrating(t *fsm.Thing, w *fsm.World) bool {
-	return len(open(t, w, journal.ActionMigrateMinio)) > 0
+// isMigrating reports whether a migration is open.
+func isMigrating(t *fsm.Thing, w *fsm.World) bool {
+	return len(openActions(t, w, journal.ActionMigrateMinio)) > 0
 }
 
 // hasBegunMigration reports whether an open migration has begun, and is not a dry run.
 func hasBegunMigration(t *fsm.Thing, w *fsm.World) bool {
-	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
+	for _, rec := range openActions(t, w, journal.ActionMigrateMinio) {
 		if len(rec.Steps) > 0 && !rec.Request.DryRun {
 			return true
 		}
@@ -33,24 +33,24 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 	m := of(t)
 	_, ready := w.Count(nodes)
-	if ready < journal.MinioReadyNodes || !m.migrates() || len(w.Open(t)) > 0 {
+	if ready < journal.MinioReadyNodes || !m.canMigrate() || len(w.Open(t)) > 0 {
 		return
 	}
 	if pod, _ := m.replicaToMove(w, ready); pod.UID != "" {
 		return // move replicas first, while their volumes are empty
 	}
-	if slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
+	if slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return isNodeLost(w, pod.Node) }) {
 		return // the replicas on lost nodes only seem to run
 	}
-	due, may := t.Again(journal.ActionMigrateMinio, w.Policy, fsm.RetryAfter)
+	due, may := t.RepeatDue(journal.ActionMigrateMinio, w.Policy, fsm.RetryAfter)
 	if !may {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionMigrateMinio, Due: due, Rank: t.Since})
 }
 
-// migrates reports whether there is a standalone MinIO and the highly available MinIO can replace it.
-func (m *MinIO) migrates() bool {
+// canMigrate reports whether there is a standalone MinIO and the highly available MinIO can replace it.
+func (m *MinIO) canMigrate() bool {
 	leads := m.Service == journal.MinioServiceSingle || m.Service == journal.MinioServiceHA
 	return m.Deployment != "" && leads && m.Desired > 0 && m.Replicas == m.Desired && m.replicas() == m.Desired && m.Complete()
 }
@@ -60,7 +60,7 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	_, ready := w.Count(nodes)
 	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Fingerprint: m.Fingerprint, Target: m.Target, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
-		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio still exists", selects(m.Service)), Input: known}
+		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio still exists", selectsText(m.Service)), Input: known}
 	}
 	return journal.ActionRequested{
 		Reason: fmt.Sprintf("%d nodes are ready and all %d replicas run, so they replace standalone MinIO", ready, m.Desired), Input: known,

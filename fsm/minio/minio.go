@@ -40,8 +40,8 @@ func volumeWait(policy any) time.Duration {
 	return cmp.Or(p.VolumeWait, 5*time.Minute)
 }
 
-// off returns why EKCO must not change MinIO, or "".
-func off(policy any) string {
+// offReason returns why EKCO must not change MinIO, or "".
+func offReason(policy any) string {
 	p, known := policy.(Policy)
 	if !known {
 		return "nothing is configured"
@@ -56,8 +56,8 @@ type MinIO struct {
 	Set journal.MinioScaled `json:"set,omitzero"`
 	// Made says for each kind of action whether the last action made its change, even if it then failed.
 	Made map[journal.ActionKind]bool `json:"made,omitempty"`
-	// Ours is when EKCO last copied data to the highly available MinIO, if that has not served clients since. All older
-	// data there is a copy. Zero if EKCO did not copy.
+	// Ours is when EKCO last copied data to the highly available MinIO. It is zero if EKCO copied nothing, or if that
+	// MinIO has served clients since. Data written to that MinIO before Ours is EKCO's copy.
 	Ours time.Time `json:"ours,omitzero"`
 	// Source is the id of the store from which EKCO copied, Target that of the highly available MinIO's store.
 	Source string `json:"source,omitempty"`
@@ -84,8 +84,8 @@ type MinIO struct {
 // past are the events that a replay needs to build the same state, in addition to the last facts and the last action of
 // each kind.
 type past struct {
-	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields about
-	// the switch.
+	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields
+	// about the switch.
 	Copied   endedAction `json:"copied,omitzero"`
 	Switched endedAction `json:"switched,omitzero"`
 	// Forgot has the last events that cleared Ours, Switched and Taken: the Service selected the highly available
@@ -135,8 +135,7 @@ func Known(s *fsm.State) map[string]journal.MinioFacts {
 	return known
 }
 
-// open returns the open actions of the kind about MinIO.
-func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
+func openActions(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
 	for _, rec := range w.Open(t) {
 		if rec.Kind == kind {
 			open = append(open, rec)

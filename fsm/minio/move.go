@@ -42,12 +42,12 @@ func (m *MinIO) updateLacking(e journal.Event) {
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)
-	others := open(t, w, journal.ActionMoveMinio)
+	others := openActions(t, w, journal.ActionMoveMinio)
 	if ready == 0 || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return rec.Stalled == nil }) {
 		return
 	}
 	pod, due := m.replicaToMove(w, ready)
-	if pod.UID == "" || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return moved(rec).UID == pod.UID }) {
+	if pod.UID == "" || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return movedPod(rec).UID == pod.UID }) {
 		return
 	}
 	at, may := t.RetryChange(journal.ActionMoveMinio, of(t).Made[journal.ActionMoveMinio], w.Policy)
@@ -71,7 +71,7 @@ const placeKeyPrefix = "place of "
 // replicaToMove returns the replica to move, and when the move is due. The pod has no UID if no replica must move.
 func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
 	for _, pod := range m.Pods {
-		if pod.Node != "" && pod.State != journal.MinioPodRuns && gone(w, pod.Node) {
+		if pod.Node != "" && pod.State != journal.MinioPodRuns && isNodeGone(w, pod.Node) {
 			return pod, time.Time{}
 		}
 	}
@@ -81,7 +81,7 @@ func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, du
 		return pod, first.Since.Add(volumeWait(w.PolicyOf(Machine)))
 	}
 	quorum := journal.MinioQuorum(max(m.Replicas, m.Desired))
-	if m.Replicas != m.Desired || !m.Complete() || !m.MayLoseOne(quorum) || slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
+	if m.Replicas != m.Desired || !m.Complete() || !m.MayLoseOne(quorum) || slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return isNodeLost(w, pod.Node) }) {
 		return journal.MinioPod{}, time.Time{}
 	}
 	if moves := journal.MinioMoves(m.Pods, ready); len(moves) > 0 {
@@ -90,12 +90,12 @@ func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, du
 	return journal.MinioPod{}, time.Time{}
 }
 
-// gone reports whether the node does not exist. lost reports whether it does not exist or is unreachable.
-func gone(w *fsm.World, name string) bool {
+// isNodeGone reports whether the node does not exist. isNodeLost also returns true if the node is unreachable.
+func isNodeGone(w *fsm.World, name string) bool {
 	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
 }
 
-func lost(w *fsm.World, name string) bool {
+func isNodeLost(w *fsm.World, name string) bool {
 	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool {
 		t := w.Things[key]
 		data, ok := t.Data.(interface{ Lost() bool })
@@ -127,8 +127,8 @@ func (m *MinIO) replicasOn(node string) (n int) {
 	return n
 }
 
-// moved returns the pod that a move-minio action moves.
-func moved(rec *journal.ActionRecord) journal.MinioPod {
+// movedPod returns the pod that a move-minio action moves.
+func movedPod(rec *journal.ActionRecord) journal.MinioPod {
 	asked, err := journal.InputOf[journal.MinioMove](rec.Request)
 	if err != nil {
 		return journal.MinioPod{}
@@ -138,7 +138,7 @@ func moved(rec *journal.ActionRecord) journal.MinioPod {
 
 // obsoleteMove returns why a move that has not begun is no longer needed, because the replica has changed; or "".
 func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
-	was := moved(rec)
+	was := movedPod(rec)
 	now, there := of(t).Pod(was.UID)
 	switch {
 	case was.UID == "":

@@ -35,8 +35,8 @@ func spread(places ...string) journal.MinioFacts {
 func (w *world) moves(want string) *journal.ActionRecord {
 	w.T.Helper()
 	rec := w.wants(move, want != "")
-	if rec != nil && moved(rec).Name != want {
-		w.T.Errorf("%s is moved, want %s: %s", moved(rec).Name, want, rec.Request.Reason)
+	if rec != nil && movedPod(rec).Name != want {
+		w.T.Errorf("%s is moved, want %s: %s", movedPod(rec).Name, want, rec.Request.Reason)
 	}
 	return rec
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// repaired returns which MinIO the Service must select if it is disabled. EKCO disabled the Service during a migration.
-// As long as the Deployment of standalone MinIO exists, standalone MinIO has all data, unless a migration already
-// replaced it (taken).
-func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) {
+// repairTarget returns which MinIO the Service must select if it is disabled. EKCO disabled the Service during a
+// migration. As long as the Deployment of standalone MinIO exists, standalone MinIO has all data, unless a migration
+// already replaced it (taken).
+func (m *MinIO) repairTarget(taken string) (to journal.MinioService, disabled bool) {
 	if m.Deployment == "" || m.Deployment == taken {
 		return journal.MinioServiceHA, m.Service == journal.MinioServiceDisabled
 	}
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// replacing returns the UID of the Deployment that an open migration deletes, or "" if no migration has begun to delete
-// it. In safe mode it also returns the Deployment of a migration that has switched the Service, because that does not
-// continue then.
-func replacing(t *fsm.Thing, w *fsm.World) string {
-	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
+// beingReplaced returns the UID of the Deployment that an open migration deletes, or "" if no migration has begun to
+// delete it. In safe mode it also returns the Deployment of a migration that has switched the Service, because such a
+// migration does not continue in safe mode.
+func beingReplaced(t *fsm.Thing, w *fsm.World) string {
+	for _, rec := range openActions(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
 		if (rec.PastNoReturn || switched) && !rec.Request.DryRun {
 			return deploymentOf(rec)
@@ -31,16 +31,18 @@ func replacing(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// replaced returns the UID of the Deployment that a migration has replaced or is replacing, or "".
-func replaced(t *fsm.Thing, w *fsm.World) string { return cmp.Or(replacing(t, w), of(t).Taken) }
+// replacedDeployment returns the UID of the Deployment that a migration has replaced or is replacing, or "".
+func replacedDeployment(t *fsm.Thing, w *fsm.World) string {
+	return cmp.Or(beingReplaced(t, w), of(t).Taken)
+}
 
 // wantRepair calls want with a repair if the Service is disabled.
 func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	to, disabled := of(t).repaired(replaced(t, w))
-	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {
+	to, disabled := of(t).repairTarget(replacedDeployment(t, w))
+	if !disabled || len(openActions(t, w, journal.ActionRepairMinio)) > 0 {
 		return
 	}
-	due, may := t.Again(journal.ActionRepairMinio, w.Policy, fsm.RetryAfter)
+	due, may := t.RepeatDue(journal.ActionRepairMinio, w.Policy, fsm.RetryAfter)
 	if !may {
 		return
 	}
@@ -51,7 +53,7 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 
 func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	input, why := journal.MinioRepair{}, "there is no Deployment minio any more"
-	input.To, _ = of(t).repaired(replaced(t, w))
+	input.To, _ = of(t).repairTarget(replacedDeployment(t, w))
 	switch {
 	case input.To == journal.MinioServiceSingle:
 		why = "Deployment minio, which has all data, still exists"
@@ -67,12 +69,12 @@ func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 
 func obsoleteRepair(t *fsm.Thing, rec *journal.ActionRecord) string {
 	asked, err := journal.InputOf[journal.MinioRepair](rec.Request)
-	to, disabled := of(t).repaired(asked.Taken)
+	to, disabled := of(t).repairTarget(asked.Taken)
 	switch {
 	case err != nil:
 		return ""
 	case !disabled:
-		return selects(of(t).Service)
+		return selectsText(of(t).Service)
 	case to != asked.To:
 		return fmt.Sprintf("it should select %s now", to)
 	}

@@ -12,7 +12,7 @@ import (
 func wantScale(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)
-	if ready < journal.MinioReadyNodes || m.Desired == 0 || m.replicas() == m.Desired || len(open(t, w, journal.ActionScaleMinio)) > 0 {
+	if ready < journal.MinioReadyNodes || m.Desired == 0 || m.replicas() == m.Desired || len(openActions(t, w, journal.ActionScaleMinio)) > 0 {
 		return
 	}
 	due, may := t.RetryChange(journal.ActionScaleMinio, m.Made[journal.ActionScaleMinio], w.Policy)

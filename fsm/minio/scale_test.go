@@ -247,7 +247,7 @@ func TestTheHistorySaysWhatTheReplicasDoByNode(t *testing.T) {
 		{Name: "ha-minio-2", Node: "a", State: journal.MinioPodRuns},
 		{Name: "ha-minio-3", State: journal.MinioPodLacksVolume},
 	}
-	if got, want := places(pods), "replicas: 0, 2 on a; 1 (ends) on b; 3 (lacks its volume) on no node"; got != want {
+	if got, want := placesText(pods), "replicas: 0, 2 on a; 1 (ends) on b; 3 (lacks its volume) on no node"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -16,22 +16,22 @@ func Table() fsm.Table {
 			"Deployment `minio` is standalone MinIO.",
 		Initial: string(Single), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
-			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: fsm.Tells("EKCO copies its data to ha-minio")},
-			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: fsm.Tells("the migration ended before the switch")},
-			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Tells: reportService},
-			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Tells: reportService},
-			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: fsm.Tells("EKCO no longer manages it")},
-			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: fsm.Tells("it exists again")},
+			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Report: fsm.ReportReason("EKCO copies its data to ha-minio")},
+			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Report: fsm.ReportReason("the migration ended before the switch")},
+			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Report: reportService},
+			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Report: reportService},
+			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Report: fsm.ReportReason("EKCO no longer manages it")},
+			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Report: fsm.ReportReason("it exists again")},
 		},
 	}
 }
 
-func reportService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	return fsm.Telling{Reason: selects(of(t).Service), Cause: t.Newest()}
+func reportService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+	return fsm.Report{Reason: selectsText(of(t).Service), Cause: t.Newest()}
 }
 
-// selects returns a sentence that says what Service minio selects.
-func selects(service journal.MinioService) string {
+// selectsText returns a sentence that says what Service minio selects.
+func selectsText(service journal.MinioService) string {
 	if service == "" {
 		return "there is no Service minio"
 	}

@@ -23,18 +23,18 @@ var Words = words.Component{
 	},
 	Rows: []words.Row{
 		words.Transition(journal.MinioKind, words.IsNow("MinIO")),
-		{Type: journal.TypeThingObserved, About: journal.MinioKind, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
+		{Type: journal.TypeThingObserved, About: journal.MinioKind, Tone: words.Faint, Wakes: true, Sentence: words.Of(factsSentence)},
 		words.Gone(journal.MinioKind),
 	},
 }
 
-func seen(e journal.Event, p *journal.ThingObserved) string {
+func factsSentence(e journal.Event, p *journal.ThingObserved) string {
 	var facts journal.MinioFacts
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""
 	}
 	text := fmt.Sprintf("%s specifies %s and should have %d; %s; %s", words.Object(e.Subject),
-		words.Count(facts.Replicas, "replica"), facts.Desired, selects(facts.Service), places(facts.Pods))
+		words.Count(facts.Replicas, "replica"), facts.Desired, selectsText(facts.Service), placesText(facts.Pods))
 	if facts.Health != "" {
 		text += "; it is " + string(facts.Health)
 	}
@@ -45,7 +45,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	m := of(t)
 	lines := []string{
-		fmt.Sprintf("%s; %d of %s run, and it should have %d", selects(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
+		fmt.Sprintf("%s; %d of %s run, and it should have %d", selectsText(m.Service), m.countRunning(), words.Count(m.Replicas, "replica"), m.Desired),
 	}
 	if m.Deployment != "" {
 		lines = append(lines, "standalone MinIO (Deployment minio) exists")
@@ -53,14 +53,14 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if m.Health != "" {
 		lines = append(lines, "ha-minio is "+string(m.Health))
 	}
-	for _, place := range byNode(m.Pods) {
+	for _, place := range groupByNode(m.Pods) {
 		lines = append(lines, place.node+": "+strings.Join(place.replicas, ", "))
 	}
 	return lines
 }
 
-// running returns the number of replicas that run.
-func (m *MinIO) running() (n int) {
+// countRunning returns the number of replicas that run.
+func (m *MinIO) countRunning() (n int) {
 	for _, pod := range m.Pods {
 		if pod.State == journal.MinioPodRuns {
 			n++
@@ -69,13 +69,13 @@ func (m *MinIO) running() (n int) {
 	return n
 }
 
-// places returns a text that lists the replicas of each node with their states.
-func places(pods []journal.MinioPod) string {
+// placesText returns a text that lists the replicas of each node with their states.
+func placesText(pods []journal.MinioPod) string {
 	if len(pods) == 0 {
 		return "there are no replicas"
 	}
 	var texts []string
-	for _, place := range byNode(pods) {
+	for _, place := range groupByNode(pods) {
 		texts = append(texts, fmt.Sprintf("%s on %s", strings.Join(place.replicas, ", "), place.node))
 	}
 	return "replicas: " + strings.Join(texts, "; ")
@@ -87,8 +87,8 @@ type place struct {
 	replicas []string
 }
 
-// byNode groups the replicas by node, in the order of the first replica of each node.
-func byNode(pods []journal.MinioPod) (places []place) {
+// groupByNode groups the replicas by node, in the order of the first replica of each node.
+func groupByNode(pods []journal.MinioPod) (places []place) {
 	for _, pod := range pods {
 		text := strings.TrimPrefix(pod.Name, "ha-minio-")
 		if pod.State != journal.MinioPodRuns {

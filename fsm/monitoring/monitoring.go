@@ -55,11 +55,11 @@ func (m machine) Table() fsm.Table {
 		About:   "Two objects at most: Prometheus `monitoring/k8s` and Alertmanager `monitoring/prometheus-alertmanager`. The identity is the object's UID.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Tells: fsm.Tells("its number of replicas does not fit the number of nodes")},
-			{Event: "scale", From: fsm.Names(Behind, InStep), To: string(Scaling), When: "a scale-monitoring action is open", Tells: fsm.Tells("its replicas are being set")},
-			{Event: "reached", From: fsm.Names(Behind, Scaling), To: string(InStep), When: "its replicas match the number of nodes", Tells: fsm.Tells("its number of replicas fits the number of nodes")},
-			{Event: "removed", From: fsm.Names(InStep, Behind, Scaling), To: string(Removed), When: "the object is deleted", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again", Tells: fsm.Tells("it is back")},
+			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Report: fsm.ReportReason("its number of replicas does not fit the number of nodes")},
+			{Event: "scale", From: fsm.Names(Behind, InStep), To: string(Scaling), When: "a scale-monitoring action is open", Report: fsm.ReportReason("its replicas are being set")},
+			{Event: "reached", From: fsm.Names(Behind, Scaling), To: string(InStep), When: "its replicas match the number of nodes", Report: fsm.ReportReason("its number of replicas fits the number of nodes")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Scaling), To: string(Removed), When: "the object is deleted", Report: m.ReportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again", Report: fsm.ReportReason("it is back")},
 		},
 	}
 }
@@ -84,14 +84,15 @@ func Replicas(of journal.Subject, nodes int) int {
 	return min(limit, nodes)
 }
 
-// wanted returns how many replicas the object must have, and the number of nodes. Both are zero if EKCO knows no node.
-func wanted(t *fsm.Thing, w *fsm.World) (replicas, nodes int) {
+// wantedReplicas returns how many replicas the object must have, and the number of nodes. Both are zero if EKCO knows
+// no node.
+func wantedReplicas(t *fsm.Thing, w *fsm.World) (replicas, nodes int) {
 	nodes, _ = w.Count("node")
 	return Replicas(t.Subject, nodes), nodes
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
-	replicas, nodes := wanted(t, w)
+	replicas, nodes := wantedReplicas(t, w)
 	switch {
 	case t.GoneSeq != 0:
 		return Removed
@@ -104,7 +105,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 }
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	replicas, nodes := wanted(t, w)
+	replicas, nodes := wantedReplicas(t, w)
 	has := of(t).Now().Replicas
 	if t.GoneSeq != 0 || nodes == 0 || has == replicas || len(w.Open(t)) > 0 {
 		return
@@ -119,7 +120,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 }
 
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
-	replicas, nodes := wanted(t, w)
+	replicas, nodes := wantedReplicas(t, w)
 	return journal.ActionRequested{
 		Reason: fmt.Sprintf("for %s it should have %s, and has %d", words.Count(nodes, "node"), words.Count(replicas, "replica"), of(t).Now().Replicas),
 		Input:  journal.MonitoringInput{Replicas: replicas, Nodes: nodes},

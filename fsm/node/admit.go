@@ -110,7 +110,7 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	if len(nodes) == 0 {
 		return admitTraced(s, p, now, request)
 	}
-	n := choose(s, nodes, request)
+	n := chooseNode(s, nodes, request)
 	if isFullyPurged(s, n) && (request.UID != n.UID || journal.IsTraced(n.UID)) {
 		return admitPurged(s, p, now, n, request)
 	}
@@ -120,20 +120,20 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	}
 	open := openPurge(s, n.UID)
 	switch {
-	case n.State == Purged, n.purged():
-		return fsm.Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (%s) is purged already", n.Name, identity(n))}, nil
+	case n.State == Purged, n.isPurged():
+		return fsm.Admission{AlreadyDone: true, Message: fmt.Sprintf("node %s (%s) is purged already", n.Name, identityText(n))}, nil
 	case s.Journal.SafeMode():
 		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
 	case open == nil:
-		return admitNew(fsm.Look(s, p, now), n, request)
+		return admitNew(fsm.NewWorld(s, p, now), n, request)
 	}
-	return admitOpen(fsm.Look(s, p, now), n, open, request)
+	return admitOpen(fsm.NewWorld(s, p, now), n, open, request)
 }
 
-// choose returns which of several nodes with the same name a person wants to purge. This is the present node, except if
-// that answers and the open purge of an earlier node is past its point of no return: then the person wants to finish
-// that purge, and not to purge the replacement. With --force it is always the present node.
-func choose(s *fsm.State, nodes []*Node, request Request) *Node {
+// chooseNode returns which of several nodes with the same name a person wants to purge. This is the present node,
+// except if the present node answers and the open purge of an earlier node is past its point of no return: then the
+// person wants to finish that purge, and not to purge the replacement. With --force it is always the present node.
+func chooseNode(s *fsm.State, nodes []*Node, request Request) *Node {
 	present := nodes[0]
 	if request.Force || !present.mayAnswer() || openPurge(s, present.UID) != nil {
 		return present
@@ -209,8 +209,8 @@ func (r Request) changesRook(open *journal.ActionRecord, p Policy) bool {
 	return r.MaintainRook != nil && *r.MaintainRook != began
 }
 
-// identity returns a text for messages that distinguishes the node from other nodes with the same name.
-func identity(n *Node) string {
+// identityText returns a text for messages that distinguishes the node from other nodes with the same name.
+func identityText(n *Node) string {
 	if journal.IsTraced(n.UID) {
 		return "which EKCO never saw"
 	}

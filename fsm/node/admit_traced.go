@@ -21,7 +21,7 @@ type Traces struct {
 // admitTraced answers a request to purge a name for which EKCO knows no node, or only purged nodes. If the search found
 // traces, it admits the purge of a new node in state Gone, whose role is unknown.
 func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
-	if known := otherNodeFor(s, request.Node); known != nil {
+	if known := otherNodeWithName(s, request.Node); known != nil {
 		return fsm.Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
 	}
 	traces := request.Traces
@@ -37,7 +37,7 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 	if s.Journal.SafeMode() {
 		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
 	}
-	admission, err := admitNew(fsm.Look(s, p, now), n, request)
+	admission, err := admitNew(fsm.NewWorld(s, p, now), n, request)
 	if err != nil {
 		return admission, err
 	}
@@ -73,15 +73,15 @@ func isFullyPurged(s *fsm.State, n *Node) bool { return n.State == Purged && !s.
 // admitPurged answers a request to purge a name whose node n is already purged. If a search found traces nevertheless,
 // it admits the purge of a node that EKCO never saw.
 func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (fsm.Admission, error) {
-	if request.Traces != nil && len(request.Traces.Found) > 0 && otherNodeFor(s, request.Node) == nil {
+	if request.Traces != nil && len(request.Traces.Found) > 0 && otherNodeWithName(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
 			admission.Message = fmt.Sprintf("node %s (%s) was purged at %s, and EKCO has seen no other node with this name; what is left of it: %s",
-				n.Name, identity(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
+				n.Name, identityText(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
 		}
 		return admission, err
 	}
-	message := fmt.Sprintf("node %s (%s) was purged already, at %s", n.Name, identity(n), fsm.Stamp(n.Since))
+	message := fmt.Sprintf("node %s (%s) was purged already, at %s", n.Name, identityText(n), fsm.Stamp(n.Since))
 	if looked := request.Traces; looked != nil {
 		message += looked.notFound()
 	}
@@ -100,13 +100,13 @@ func (t Traces) notFound() string {
 	return text
 }
 
-// otherNodeFor returns another known node to which the name may belong, or nil. Its name or hostname is the same if
-// dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
+// otherNodeWithName returns another known node to which the name may belong, or nil. Its name or hostname is the same
+// if dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
 // purged nodes.
-func otherNodeFor(s *fsm.State, name string) *Node {
+func otherNodeWithName(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)
-		if n == nil || n.Name == name || n.State == Purged || n.purged() {
+		if n == nil || n.Name == name || n.State == Purged || n.isPurged() {
 			continue
 		}
 		for _, own := range []string{n.Name, n.Facts.Hostname} {

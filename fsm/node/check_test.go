@@ -236,7 +236,7 @@ func TestNoRuleAboutOneThingPassesAnActionWhoseSubjectIsNone(t *testing.T) {
 
 // The lists are written out here, so that a rule that a kind no longer obeys is missed.
 func TestTheRulesThatAreAskedBeforeEachStepAboutANode(t *testing.T) {
-	standing, err := fsm.Standing(Capability())
+	standing, err := fsm.TermsByKind(Capability())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,13 @@ func countsOf(s *fsm.State) counts {
 	return s.Sum(Machine, func() any {
 		c := counts{}
 		for n := range All(s) {
-			c.add(n)
+			c.addNode(n)
 		}
 		return c
 	}).(counts)
 }
 
-func (c *counts) add(n *Node) {
+func (c *counts) addNode(n *Node) {
 	if !n.Present() {
 		return
 	}
@@ -41,8 +41,8 @@ func (c *counts) add(n *Node) {
 	}
 }
 
-// ready returns how many nodes of the role are ready.
-func (c counts) ready(role journal.NodeRole) int {
+// readyOfRole returns how many nodes of the role are ready.
+func (c counts) readyOfRole(role journal.NodeRole) int {
 	switch role {
 	case journal.RolePrimary:
 		return c.readyPrimaries
@@ -54,7 +54,7 @@ func (c counts) ready(role journal.NodeRole) int {
 
 // readyWithout returns how many other nodes with the role of n are ready.
 func (c counts) readyWithout(n *Node) int {
-	ready := c.ready(n.Facts.Role)
+	ready := c.readyOfRole(n.Facts.Role)
 	if n.Ready() {
 		ready--
 	}

@@ -16,7 +16,7 @@ func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 	n := Of(s, e.Subject.UID)
 	switch {
 	case n == nil:
-		n = add(s, e.Subject, Healthy, e.Time)
+		n = addNode(s, e.Subject, Healthy, e.Time)
 		n.AddedSeq = e.Seq
 	case n.State == Purged:
 		return // the facts are old: a purged node never returns with the same UID
@@ -27,7 +27,7 @@ func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 	replaceNamesakes(s, e, n)
 }
 
-func add(s *fsm.State, subject journal.Subject, state journal.State, since time.Time) *Node {
+func addNode(s *fsm.State, subject journal.Subject, state journal.State, since time.Time) *Node {
 	return of(s.Add(Machine, journal.NodeSubject(subject.Name, subject.UID), state, since))
 }
 
@@ -58,21 +58,21 @@ func replaceNamesakes(s *fsm.State, e journal.Event, n *Node) {
 			continue
 		}
 		if other.Present() && other.Facts.CreatedAt.After(n.Facts.CreatedAt) && !n.Facts.CreatedAt.IsZero() {
-			n.replaced(e, other)
+			n.setReplaced(e, other)
 			return
 		}
-		other.replaced(e, n)
+		other.setReplaced(e, n)
 	}
 }
 
-func (n *Node) replaced(e journal.Event, by *Node) {
+func (n *Node) setReplaced(e journal.Event, by *Node) {
 	if n.ReplacedBy == "" {
 		n.ReplacedBy = by.UID
 	}
-	n.gone(e, "replaced by uid "+by.UID)
+	n.setGone(e, "replaced by uid "+by.UID)
 }
 
-func (n *Node) gone(e journal.Event, reason string) {
+func (n *Node) setGone(e journal.Event, reason string) {
 	if n.GoneAt.IsZero() {
 		n.GoneAt, n.GoneReason, n.GoneSeq = e.Time, reason, e.Seq
 	}
@@ -90,7 +90,7 @@ func foldGone(s *fsm.State, e journal.Event, p *journal.NodeGone) {
 		n.GoneUnseen = true
 		reason += "; EKCO does not know by whom, because the journal lost events"
 	}
-	n.gone(e, reason)
+	n.setGone(e, reason)
 }
 
 func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) {
@@ -130,7 +130,7 @@ func foldTerminating(s *fsm.State, e journal.Event, p *journal.PodTerminating) {
 	case e.Subject.UID == "" || p.DeletionTimestamp.IsZero():
 		s.Problem(e, "the terminating pod has no uid or no deletion timestamp")
 		return
-	case n.finished():
+	case n.isFinished():
 		return
 	}
 	pod := n.Pods[e.Subject.UID]

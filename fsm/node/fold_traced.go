@@ -16,7 +16,7 @@ func foldTraced(s *fsm.State, e journal.Event) {
 	case e.Subject.Name == "" || e.Subject.UID != journal.TracedUID(e.Subject.Name):
 		s.Problem(e, "%q is not the uid of a node that EKCO never saw", e.Subject.UID)
 		return
-	case former != nil && (!former.finished() || s.HasOpen(former.UID)):
+	case former != nil && (!former.isFinished() || s.HasOpen(former.UID)):
 		s.Problem(e, "the node is known already")
 		return
 	case former != nil:
@@ -27,8 +27,8 @@ func foldTraced(s *fsm.State, e journal.Event) {
 
 // addTraced adds a node in state Gone whose role is unknown. If a Node with the name exists now, that is another node.
 func addTraced(s *fsm.State, e journal.Event, subject journal.Subject) {
-	n := add(s, subject, Gone, e.Time)
-	n.gone(e, neverSeen)
+	n := addNode(s, subject, Gone, e.Time)
+	n.setGone(e, neverSeen)
 	for _, uid := range s.Named(Machine, n.Name) {
 		if other := Of(s, uid); other != nil && other.Present() {
 			n.ReplacedBy = other.UID

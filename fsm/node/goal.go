@@ -9,10 +9,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// obsolete returns why an action is no longer needed, or "". Reasons are that the node answers again, no longer exists,
-// or was replaced. An action past its point of no return is never obsolete. Neither is an action with an unreadable
-// event, because it may be past that point.
-func obsolete(n *Node, rec *journal.ActionRecord) string {
+// obsoleteReason returns why an action is no longer needed, or "". Reasons are that the node answers again, no longer
+// exists, or was replaced. An action past its point of no return is never obsolete. Neither is an action with an
+// unreadable event, because it may be past that point.
+func obsoleteReason(n *Node, rec *journal.ActionRecord) string {
 	manualPurge := rec.Kind == journal.ActionPurgeNode && rec.Request.Manual
 	ofLoss := rec.Kind == journal.ActionPurgeNode || rec.Kind == journal.ActionClearNode
 	switch {
@@ -36,20 +36,21 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 	return "the node answers again"
 }
 
-// goal returns the state in which the node should be, according to its facts and open actions, if it is in state now.
-func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.State {
+// goalState returns the state in which the node should be, according to its facts and open actions, if it is in state
+// now.
+func goalState(n *Node, now journal.State, open []*journal.ActionRecord) journal.State {
 	switch {
-	case now == Purged || n.purged():
+	case now == Purged || n.isPurged():
 		return Purged
-	case purging(n, open):
+	case hasOpenPurge(n, open):
 		return Purging
 	case !n.GoneAt.IsZero():
 		return Gone
-	case !n.Observed() && !clearing(open):
+	case !n.Observed() && !hasOpenClear(open):
 		return Unknown
 	case n.Observed() && n.UnreachableSince.IsZero():
 		return Healthy
-	case clearing(open):
+	case hasOpenClear(open):
 		return Clearing
 	case now == Clearing && len(n.Pods) == 0:
 		return Cleared
@@ -61,15 +62,15 @@ func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.Stat
 	return Unknown
 }
 
-func clearing(open []*journal.ActionRecord) bool {
+func hasOpenClear(open []*journal.ActionRecord) bool {
 	return slices.ContainsFunc(open, func(rec *journal.ActionRecord) bool { return rec.Kind == journal.ActionClearNode })
 }
 
 // lastPurge returns the last purge that has ended since the node was last healthy, or nil.
 func (n *Node) lastPurge() *fsm.Ending { return n.Last[journal.ActionPurgeNode] }
 
-// purged reports whether a purge removed the node.
-func (n *Node) purged() bool {
+// isPurged reports whether a purge removed the node.
+func (n *Node) isPurged() bool {
 	last := n.lastPurge()
 	if last == nil {
 		return false
@@ -78,9 +79,9 @@ func (n *Node) purged() bool {
 	return last.Outcome == journal.OutcomeDone || superseded
 }
 
-func purging(n *Node, open []*journal.ActionRecord) bool {
+func hasOpenPurge(n *Node, open []*journal.ActionRecord) bool {
 	for _, rec := range open {
-		if rec.Kind == journal.ActionPurgeNode && obsolete(n, rec) == "" {
+		if rec.Kind == journal.ActionPurgeNode && obsoleteReason(n, rec) == "" {
 			return true
 		}
 	}
@@ -98,9 +99,9 @@ func (n *Node) hasPodsToFree() bool {
 	return false
 }
 
-func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
+func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Report {
 	n := of(t)
-	telling := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
+	telling := fsm.Report{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
 	if telling.Since.After(now) {
 		telling.Since = now
 	}
@@ -110,37 +111,37 @@ func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	return telling
 }
 
-func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Report {
 	n := of(t)
 	if last := n.lastPurge(); from == Purging && last != nil && last.Outcome == journal.OutcomeCancelled {
-		return fsm.Telling{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
+		return fsm.Report{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
 	}
-	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
+	return fsm.Report{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
 }
 
-// reportOpen returns a function for [fsm.Transition.Tells] with this reason and without a cause, for a transition that
-// open actions cause and not a single event.
-func reportOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{Reason: reason} }
+// reportOpen returns a function for [fsm.Transition.Report]. The Report has this reason, but no cause: open actions
+// cause the transition, not one particular event.
+func reportOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Report {
+	return func(*fsm.Thing, journal.State, time.Time) fsm.Report { return fsm.Report{Reason: reason} }
 }
 
-func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	return fsm.Telling{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
+	return fsm.Report{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
 }
 
-func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	telling := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
+	telling := fsm.Report{Reason: stopReason(n, from), Since: n.UnreachableSince}
 	if from == Purging && n.lastPurge() != nil {
 		telling.Cause = n.lastPurge().Seq
 	}
 	return telling
 }
 
-func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	return fsm.Telling{Reason: goneReason(n), Cause: n.GoneSeq}
+	return fsm.Report{Reason: goneReason(n), Cause: n.GoneSeq}
 }
 
 func stopReason(n *Node, from journal.State) string {

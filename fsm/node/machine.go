@@ -54,7 +54,7 @@ func (machine) Counts(t *fsm.Thing) (present, ready bool) {
 }
 
 func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State {
-	return goal(of(t), at, w.Open(t))
+	return goalState(of(t), at, w.Open(t))
 }
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
@@ -75,7 +75,9 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{}, of(t).FactsSeq // only a person requests other kinds, and gives the reason
 }
 
-func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string { return obsolete(of(t), rec) }
+func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
+	return obsoleteReason(of(t), rec)
+}
 
 func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload) {
 	return journal.TypeNodeTransitioned, journal.NodeTransitioned{
@@ -83,7 +85,7 @@ func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.
 	}
 }
 
-// Opened stores in the pods that a clear-node must free that this action frees them.
+// Opened stores the id of a clear-node in the pods that the action must free.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind != journal.ActionClearNode {
 		return
@@ -104,7 +106,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	if rec.Kind == journal.ActionClearNode {
 		n.endClear(rec, ended.Outcome)
 	}
-	return rec.Kind == journal.ActionPurgeNode && !n.purged()
+	return rec.Kind == journal.ActionPurgeNode && !n.isPurged()
 }
 
 // endClear stores in the pods how their clear-node ended. The pods of an abandoned action no longer belong to an
@@ -129,7 +131,7 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	case journal.IsTraced(subject.UID):
 		addTraced(s, e, subject)
 	default:
-		add(s, subject, Unknown, e.Time)
+		addNode(s, subject, Unknown, e.Time)
 	}
 	return true
 }

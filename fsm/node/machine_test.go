@@ -201,7 +201,7 @@ func TestTheWayOfANodeFollowsFromTheTable(t *testing.T) {
 	w.cluster("w1")
 	n := w.lose("w1")
 	n.Last = map[journal.ActionKind]*fsm.Ending{journal.ActionPurgeNode: {Action: "a"}}
-	look := fsm.Look(w.s, w.p.whole(), w.now)
+	look := fsm.NewWorld(w.s, w.p.whole(), w.now)
 	// The first transition of the way from one state, in the order of all, towards
 	// another; "" for the ways that no goal asks for.
 	all := []journal.NodeState{Healthy, Unknown, Clearing, Cleared, Purging, Purged, Gone}

@@ -34,8 +34,9 @@ type Node struct {
 	// measures how long the node is unreachable from this time. It uses the time of the taint, which is by another
 	// clock, only to distinguish one loss from the next.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
-	// LostSeq is the event that reported the present loss. ReachableSeq is the last event before LostSeq with facts of
-	// a reachable node. Without it, a replay could count the present loss as the continuation of an older one.
+	// LostSeq is the event that reported the present loss. ReachableSeq is the last event before LostSeq whose facts
+	// show the node as reachable. Without ReachableSeq, a replay could take the present loss for the rest of an older
+	// loss.
 	LostSeq      uint64 `json:"lost_seq,omitempty"`
 	ReachableSeq uint64 `json:"reachable_seq,omitempty"`
 	// GoneAt is when the Node object was found to no longer exist; zero while it exists.

@@ -28,7 +28,7 @@ func (n *Node) lastFacts() *journal.NodeFacts {
 // Present reports whether the Node object exists, as far as EKCO knows. It returns false after a purge, even if EKCO
 // has not yet observed that the object no longer exists.
 func (n *Node) Present() bool {
-	return n.Observed() && n.GoneAt.IsZero() && n.State != Purged && !n.purged()
+	return n.Observed() && n.GoneAt.IsZero() && n.State != Purged && !n.isPurged()
 }
 
 // Ready reports whether the node is present and ready; see [journal.NodeFacts.Ready].
@@ -60,8 +60,8 @@ func (n *Node) Labelled(label string) (value string, has bool) {
 	return value, has
 }
 
-// finished reports whether the node is in state Purged or Gone.
-func (n *Node) finished() bool { return n.State == Purged || n.State == Gone }
+// isFinished reports whether the node is in state Purged or Gone.
+func (n *Node) isFinished() bool { return n.State == Purged || n.State == Gone }
 
 // of returns the data of a thing that is a node.
 func of(t *fsm.Thing) *Node { return t.Data.(*Node) }

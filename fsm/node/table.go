@@ -30,14 +30,14 @@ func Table() fsm.Table {
 			{Event: eventTraced, To: string(Gone), When: "a person purges a node that EKCO never saw, and something is left of it"},
 		},
 		Transitions: []fsm.Transition{
-			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: reportLost},
-			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Tells: reportOpen("a clear-node action is open")},
-			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Tells: reportOpen("no terminating pod is left")},
-			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Tells: reportStopped},
-			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Tells: reportOpen("a purge-node action is open")},
-			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Tells: reportPurged},
-			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Tells: reportReturned},
-			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Tells: reportGone},
+			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Report: reportLost},
+			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Report: reportOpen("a clear-node action is open")},
+			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Report: reportOpen("no terminating pod is left")},
+			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Report: reportStopped},
+			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Report: reportOpen("a purge-node action is open")},
+			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Report: reportPurged},
+			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Report: reportReturned},
+			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Report: reportGone},
 		},
 	}
 }

@@ -85,7 +85,8 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 	}, cause
 }
 
-// wantsPurge calls want with a purge, unless one is open. The node that was lost first is purged first.
+// wantsPurge calls want with a purge of the node, unless a purge of this node is open. Of several lost nodes, the node
+// that was lost first is purged first.
 func wantsPurge(n *Node, w *fsm.World, want func(fsm.Want)) {
 	p := policyOf(w)
 	if !p.PurgeDeadNodes || slices.ContainsFunc(w.Open(n.Thing), isPurge) {

@@ -19,7 +19,7 @@ var Words = words.Component{
 	},
 	Rows: []words.Row{
 		{Type: journal.TypeNodeObserved, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.NodeObserved) string {
-			return fmt.Sprintf("%s (%s) %s", words.Object(e.Subject), p.Role, observed(p))
+			return fmt.Sprintf("%s (%s) %s", words.Object(e.Subject), p.Role, observedText(p))
 		})},
 		{Type: journal.TypeNodeGone, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.NodeGone) string {
 			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
@@ -42,7 +42,7 @@ var Words = words.Component{
 			Log:        words.Of(logTransition),
 			Kubernetes: words.Of(transitionNote),
 		},
-		{Type: journal.TypePodTerminating, Tone: words.Faint, Sentence: words.Of(terminating)},
+		{Type: journal.TypePodTerminating, Tone: words.Faint, Sentence: words.Of(terminatingText)},
 		{Type: journal.TypePodGone, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, _ *journal.PodGone) string {
 			return fmt.Sprintf("EKCO no longer tracks %s on node %s: the pod is gone or the node is back", words.Object(e.Subject), e.Subject.Node)
 		})},
@@ -78,7 +78,7 @@ func transitionNote(_ journal.Event, p *journal.NodeTransitioned) words.Note {
 	}
 }
 
-func terminating(e journal.Event, p *journal.PodTerminating) string {
+func terminatingText(e journal.Event, p *journal.PodTerminating) string {
 	deadline := "deadline"
 	if !p.DeletionTimestamp.After(e.Time) {
 		deadline = "past its deadline"
@@ -86,11 +86,11 @@ func terminating(e journal.Event, p *journal.PodTerminating) string {
 	return fmt.Sprintf("%s on unreachable node %s is terminating (%s %s)", words.Object(e.Subject), e.Subject.Node, deadline, words.Stamp(p.DeletionTimestamp))
 }
 
-// observed returns the part of a sentence that describes new facts about a node.
-func observed(p *journal.NodeObserved) string {
-	text := "is " + condition(p.NodeFacts)
+// observedText returns the part of a sentence that describes new facts about a node.
+func observedText(p *journal.NodeObserved) string {
+	text := "is " + conditionText(p.NodeFacts)
 	if p.Flapping {
-		text = "is flapping; EKCO records it again when it is stable" + exclusion(p.NodeFacts)
+		text = "is flapping; EKCO records it again when it is stable" + exclusionText(p.NodeFacts)
 	}
 	if p.Flaps > 0 {
 		text += fmt.Sprintf(", after it was lost %d times", p.Flaps)
@@ -98,8 +98,7 @@ func observed(p *journal.NodeObserved) string {
 	return text
 }
 
-// condition returns the part of a sentence that describes the condition of a node.
-func condition(f journal.NodeFacts) string {
+func conditionText(f journal.NodeFacts) string {
 	text := "ready"
 	switch {
 	case f.Ready():
@@ -114,10 +113,10 @@ func condition(f journal.NodeFacts) string {
 		}
 		text = "not ready: " + strings.Join(meanings, ", ")
 	}
-	return text + exclusion(f)
+	return text + exclusionText(f)
 }
 
-func exclusion(f journal.NodeFacts) string {
+func exclusionText(f journal.NodeFacts) string {
 	if f.Excluded {
 		return "; excluded from EKCO's actions by its label"
 	}

@@ -17,7 +17,7 @@ func TestANodeThatIsOnlyCordonedIsNotCalledNotReady(t *testing.T) {
 	} {
 		var facts journal.NodeFacts
 		facts.Taints = taints
-		if got := observed(&journal.NodeObserved{NodeFacts: facts}); got != want {
+		if got := observedText(&journal.NodeObserved{NodeFacts: facts}); got != want {
 			t.Errorf("it says %q, want %q", got, want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // withHosts adds to the key of a change a number that identifies the hosts in the CRUSH map. When these hosts change,
 // EKCO may make an earlier change again although no other program undid it, and that must not count as a contest.
 func withHosts(about string, w *fsm.World) string {
-	ceph := find(w, journal.RookCeph)
+	ceph := findThing(w, journal.RookCeph)
 	if ceph == nil {
 		return about
 	}

@@ -13,15 +13,15 @@ import (
 // with which Ceph serves a pool, and Ceph would not serve it until these copies exist. wishCopies never lowers a
 // number.
 func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
-	count, known := hosts(w)
+	count, known := countUpHosts(w)
 	p := policyOf(w)
-	if !known || !p.has(t.Subject) {
+	if !known || !p.hasPool(t.Subject) {
 		return wish{}, false
 	}
 	reported, seen := cephFacts(w)
 	target := p.copies(count)
 	now := of(t).Now()
-	change := raise(now, func(place string) int {
+	change := raiseNumbers(now, func(place string) int {
 		keeps, _ := largestPool(reported, t.Subject, now.Names, place)
 		if keeps > target {
 			return 0
@@ -36,17 +36,16 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if target > p.MinCopies {
 		why = upHostsText(count)
 	}
-	if next := highest(change); next > p.MinCopies {
+	if next := highestNumber(change); next > p.MinCopies {
 		change.Hosts = next
 	}
 	return wish{
-		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it should have %s, and has %s", why, copies(target), change.From()),
+		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it should have %s, and has %s", why, copiesText(target), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen, about: withHosts(change.To(), w),
 	}, true
 }
 
-// highest returns the highest number that the change sets.
-func highest(change journal.RookChange) int {
+func highestNumber(change journal.RookChange) int {
 	maximum := 0
 	for _, number := range change.Numbers {
 		maximum = max(maximum, number.To)
@@ -66,9 +65,9 @@ func largestPool(reported *journal.CephFacts, of journal.Subject, names journal.
 	return size, pool
 }
 
-// purging returns the node that is being purged, or "". During a purge EKCO does not know how many hosts will remain,
-// and it would not lower a number again that it raised too far.
-func purging(w *fsm.World) string {
+// nodeBeingPurged returns the node that is being purged, or "". During a purge EKCO does not know how many hosts will
+// remain, and it would not lower a number again that it raised too far.
+func nodeBeingPurged(w *fsm.World) string {
 	for _, rec := range w.Actions {
 		if isPurge(rec) {
 			return rec.Subject.Name
@@ -80,7 +79,7 @@ func purging(w *fsm.World) string {
 // outdatedNumbers returns why a change of numbers is no longer needed, or "".
 func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World) string {
 	p := policyOf(w)
-	switch node := purging(w); {
+	switch node := nodeBeingPurged(w); {
 	case len(change.Numbers) == 0:
 		return ""
 	case node != "" && !onlyLowersMinSize(change):
@@ -89,13 +88,13 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 		return lackingHostsReason(change, w)
 	case !journal.HasRookPools(of):
 		return ""
-	case !p.has(of):
+	case !p.hasPool(of):
 		return "the configuration no longer has this pool"
 	}
 	reported, _ := cephFacts(w)
 	for place, number := range change.Numbers {
 		if keeps, pool := largestPool(reported, of, change.Names, place); keeps > number.To {
-			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copies(keeps), pool, number.To)
+			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copiesText(keeps), pool, number.To)
 		}
 		if limit := max(p.MinCopies, p.MaxCopies); number.To > limit {
 			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), limit)
@@ -106,7 +105,7 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 
 // lackingHostsReason returns the message that there are fewer hosts than the change needs, or "".
 func lackingHostsReason(change journal.RookChange, w *fsm.World) string {
-	if count, known := hosts(w); known && count < change.Hosts {
+	if count, known := countUpHosts(w); known && count < change.Hosts {
 		return fmt.Sprintf("%s, but it needs %d", upHostsText(count), change.Hosts)
 	}
 	return ""
@@ -120,8 +119,9 @@ func upHostsText(hosts int) string {
 	return words.Count(hosts, "host") + " have OSDs that are up and in"
 }
 
-// raise returns the change that raises each number that is below its target. A number with target 0 does not change.
-func raise(now journal.RookFacts, target func(place string) int) journal.RookChange {
+// raiseNumbers returns the change that raises each number that is below its target. A number with target 0 does not
+// change.
+func raiseNumbers(now journal.RookFacts, target func(place string) int) journal.RookChange {
 	change := journal.RookChange{}
 	for place, has := range now.Numbers {
 		if to := target(place); has < to {

@@ -108,7 +108,7 @@ func TestACephThatIsBeingRemovedOrRunsElsewhereIsLeftAlone(t *testing.T) {
 	w.quiet(pool)
 	w.quiet(ceph)
 	for _, of := range []journal.Subject{pool, ceph} {
-		said := strings.Join(w.S.Things[of.UID].Details(fsm.Look(w.S, w.P, w.Now)), "; ")
+		said := strings.Join(w.S.Things[of.UID].Details(fsm.NewWorld(w.S, w.P, w.Now)), "; ")
 		if state := w.state(of); state != InStep || strings.Contains(said, "EKCO wants") {
 			t.Errorf("%s is %s: %s", of.Name, state, said)
 		}
@@ -248,7 +248,7 @@ func TestTheSettingsSwitchWhatHasNotBegunOff(t *testing.T) {
 }
 
 func TestEveryChangeTakesTheStorage(t *testing.T) {
-	terms, err := fsm.Standing(fsmnode.Capability(), Capability())
+	terms, err := fsm.TermsByKind(fsmnode.Capability(), Capability())
 	if err != nil {
 		t.Fatal(err)
 	}

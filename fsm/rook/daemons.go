@@ -16,11 +16,11 @@ const (
 
 // wishDaemons returns the change that makes Ceph's monitors and managers redundant.
 func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
-	count, known := hosts(w)
+	count, known := countUpHosts(w)
 	if !known || t.Kind != journal.RookCluster.Kind {
 		return wish{}, false
 	}
-	change := raise(of(t).Now(), func(place string) int { return daemons(place, count) })
+	change := raiseNumbers(of(t).Now(), func(place string) int { return minDaemons(place, count) })
 	if len(change.Numbers) == 0 {
 		return wish{}, false
 	}
@@ -36,8 +36,8 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}, true
 }
 
-// daemons returns the minimum of a number of daemons for this number of hosts; zero if there is no minimum.
-func daemons(place string, hosts int) int {
+// minDaemons returns the minimum of a number of daemons for this number of hosts; zero if there is no minimum.
+func minDaemons(place string, hosts int) int {
 	switch {
 	case place == journal.RookMons && hosts >= hostsForMons:
 		return mons

@@ -14,12 +14,12 @@ import (
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	switch t.Kind {
 	case journal.RookCeph.Kind:
-		return append(cephDetails(of(t).Facts, w), waits(t, w)...)
+		return append(cephDetails(of(t).Facts, w), waitLines(t, w)...)
 	case journal.RookCluster.Kind:
 		lines = clusterDetails(of(t).Now(), w)
 	}
 	lines = append(lines, numberDetails(t, w)...)
-	return append(lines, waits(t, w)...)
+	return append(lines, waitLines(t, w)...)
 }
 
 // cephDetails returns the lines about Ceph.
@@ -35,11 +35,11 @@ func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 	if reported.Version != "" {
 		lines = append(lines, "Ceph "+reported.Version)
 	}
-	lines = append(lines, health(reported))
+	lines = append(lines, healthText(reported))
 	for _, pool := range reported.Pools {
-		line := fmt.Sprintf("pool %s keeps %s and serves with %d", pool.Name, copies(pool.Size), pool.MinSize)
-		if target := poolsOf(w, facts).wanted(pool); target != pool.Size {
-			line += fmt.Sprintf(", EKCO wants %s", copies(target))
+		line := fmt.Sprintf("pool %s keeps %s and serves with %d", pool.Name, copiesText(pool.Size), pool.MinSize)
+		if target := poolsOf(w, facts).wantedCopies(pool); target != pool.Size {
+			line += fmt.Sprintf(", EKCO wants %s", copiesText(target))
 		}
 		lines = append(lines, line)
 	}
@@ -90,7 +90,7 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 		}
 		for _, pool := range madeOf(reported, t.Subject, now.Names, place) {
 			if pool.Size != now.Numbers[place] {
-				line += fmt.Sprintf(", Ceph keeps %s of %s", copies(pool.Size), pool.Name)
+				line += fmt.Sprintf(", Ceph keeps %s of %s", copiesText(pool.Size), pool.Name)
 			}
 		}
 		if target := numberTarget(t, place, w); target != now.Numbers[place] {
@@ -104,7 +104,7 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 // numberTarget returns the value that EKCO wants for a number, or the present value if EKCO wants no change.
 func numberTarget(t *fsm.Thing, place string, w *fsm.World) int {
 	now := of(t).Now().Numbers[place]
-	target, known := wanted(t, place, w)
+	target, known := wantedMinimum(t, place, w)
 	if !known {
 		return now
 	}
@@ -122,28 +122,29 @@ func numberTarget(t *fsm.Thing, place string, w *fsm.World) int {
 func isLeftUnchanged(t *fsm.Thing, place string, w *fsm.World) bool {
 	reported, _ := cephFacts(w)
 	now := of(t).Now()
-	target, known := wanted(t, place, w)
+	target, known := wantedMinimum(t, place, w)
 	keeps, _ := largestPool(reported, t.Subject, now.Names, place)
 	return known && now.Numbers[place] < target && target < keeps
 }
 
-// wanted returns the minimum of a number for the present hosts, and false if it is unknown or EKCO does not manage it.
-func wanted(t *fsm.Thing, place string, w *fsm.World) (target int, known bool) {
-	count, known := hosts(w)
+// wantedMinimum returns the minimum of a number for the present hosts, and false if it is unknown or EKCO does not
+// manage it.
+func wantedMinimum(t *fsm.Thing, place string, w *fsm.World) (target int, known bool) {
+	count, known := countUpHosts(w)
 	p := policyOf(w)
 	switch {
-	case !known || p.Off != "" || !manages(w):
+	case !known || p.Off != "" || !managesCluster(w):
 		return 0, false
 	case t.Kind == journal.RookCluster.Kind:
-		return daemons(place, count), true
+		return minDaemons(place, count), true
 	}
-	return p.copies(count), p.has(t.Subject)
+	return p.copies(count), p.hasPool(t.Subject)
 }
 
-// waits returns lines that say why EKCO does not make the changes that it wants now.
-func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
+// waitLines returns lines that say why EKCO does not make the changes that it wants now.
+func waitLines(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, asked := range wishes(t, w) {
-		if why := refused(t, asked, w); why != "" {
+		if why := refusedReason(t, asked, w); why != "" {
 			lines = append(lines, "waits: "+why)
 		}
 	}
@@ -155,15 +156,15 @@ func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return lines
 }
 
-// refused returns why EKCO does not request this change now, or "".
-func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
+// refusedReason returns why EKCO does not request this change now, or "".
+func refusedReason(t *fsm.Thing, asked wish, w *fsm.World) string {
 	for _, refusal := range w.Refusals {
 		about := w.Things[fsm.Key(refusal.Subject)] // nil for a refusal that applies to all things
 		if refusal.Kind == asked.kind && (about == nil || about == t) {
 			return refusal.Reason
 		}
 	}
-	due, _ := again(t, asked, w.Policy)
+	due, _ := repeatDue(t, asked, w.Policy)
 	if due = later(due, asked.due); w.Now.Before(due) && !isOpen(t, asked.kind, w) {
 		return "EKCO sets " + asked.to + " at " + fsm.Stamp(due) + " if that is still needed"
 	}
@@ -190,11 +191,11 @@ func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 // poolTarget returns how many copies of a pool EKCO wants, for a pool whose copies EKCO sets by command or Rook sets
 // from a custom resource. It returns false for other pools.
 func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (target int, is bool) {
-	if all := poolsOf(w, facts); all.sets(pool) {
-		return all.wanted(pool), true
+	if all := poolsOf(w, facts); all.setsByCommand(pool) {
+		return all.wantedCopies(pool), true
 	}
 	for _, configured := range policyOf(w).Pools {
-		t := find(w, configured)
+		t := findThing(w, configured)
 		if t == nil {
 			continue
 		}

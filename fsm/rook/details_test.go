@@ -13,7 +13,7 @@ import (
 // details are what is said of a thing to who looks closer.
 func (w *world) details(of journal.Subject) []string {
 	w.Decide()
-	return w.S.Things[of.UID].Details(fsm.Look(w.S, w.P, w.Now))
+	return w.S.Things[of.UID].Details(fsm.NewWorld(w.S, w.P, w.Now))
 }
 
 func (w *world) says(of journal.Subject, want ...string) {
@@ -37,7 +37,7 @@ func TestTheDetailsSayWhatThereIsWhatShallBeAndWhatWaits(t *testing.T) {
 		"listed, but without an OSD: b.local, c.local (Rook needs a free disk there, and some minutes)",
 		"mgr.count: Rook is asked for 2", "mon.count: Rook is asked for 1, EKCO wants 3")
 	w.P = fsm.Policy{} // nobody works on the journal
-	if got := w.S.Things[pool.UID].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(got, []string{"replicated.size: Rook is asked for 2, Ceph keeps 1 copy of replicapool"}) {
+	if got := w.S.Things[pool.UID].Details(fsm.NewWorld(w.S, w.P, w.Now)); !slices.Equal(got, []string{"replicated.size: Rook is asked for 2, Ceph keeps 1 copy of replicapool"}) {
 		t.Errorf("of the pool is said %q", got)
 	}
 }
@@ -62,7 +62,7 @@ func TestWhatCephKeepsMoreOfThanRookWouldBeAskedForIsNotWanted(t *testing.T) {
 		t.Errorf("it says %q", lines)
 	}
 	for _, want := range []float64{4, 3} {
-		w.S.Things[ceph.UID].Measures(fsm.Look(w.S, w.P, w.Now), func(m fsm.Measure) {
+		w.S.Things[ceph.UID].Measures(fsm.NewWorld(w.S, w.P, w.Now), func(m fsm.Measure) {
 			if m.Name == "rook_pool_size_wanted" && m.Value != want {
 				t.Errorf("wanted are %g, want %g", m.Value, want)
 			}
@@ -80,7 +80,7 @@ func TestTheMeasuresAreThoseOfHostsPoolsAndHealth(t *testing.T) {
 	w.hosts(2, keeps("device_health_metrics", 1), keeps("mine", 1), keeps("replicapool", 1), keeps("rook-shared-fs-data0", 2), warns("OSD_DOWN"))
 	var got []string
 	for _, of := range []journal.Subject{cephCluster, pool, shared, ceph} {
-		w.S.Things[of.UID].Measures(fsm.Look(w.S, w.P, w.Now), func(m fsm.Measure) {
+		w.S.Things[of.UID].Measures(fsm.NewWorld(w.S, w.P, w.Now), func(m fsm.Measure) {
 			got = append(got, fmt.Sprintf("%s %s %s %g", m.Name, m.Label, m.Of, m.Value))
 		})
 	}

@@ -88,25 +88,29 @@ func rules() []fsm.Rule {
 		// The rule is only checked before an action begins, because an action that has begun should be finished.
 		Name: RulePurgeOpen, Cluster: true, ToBegin: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool {
-			return purging(w) != "" && !isAllowedInPurge(t, kind, w)
+			return nodeBeingPurged(w) != "" && !isAllowedInPurge(t, kind, w)
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-			return "node " + purging(w) + " is being purged, and EKCO knows how many hosts remain only after that"
+			return "node " + nodeBeingPurged(w) + " is being purged, and EKCO knows how many hosts remain only after that"
 		},
 		Lifted: fsm.Always("EKCO continues when the purge has ended"),
 	}, {
 		Name: RuleHostMayReturn, ToBegin: true,
-		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool { return len(awaited(t, kind, w)) > 0 },
+		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool {
+			return len(hostsWaitedFor(t, kind, w)) > 0
+		},
 		Reason: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) string {
-			return awaitedHosts(awaited(t, kind, w)) + ", and would need the copies again"
+			return awaitedHosts(hostsWaitedFor(t, kind, w)) + ", and would need the copies again"
 		},
 		Lifted: fsm.Always("EKCO continues then, or as soon as the node is purged or Ceph may no longer use it"),
-		Until:  func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) time.Time { return until(awaited(t, kind, w)) },
+		Until: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) time.Time {
+			return waitEnd(hostsWaitedFor(t, kind, w))
+		},
 	}}
 }
 
-// awaited returns the hosts that may return and for which the thing's change of this kind waits.
-func awaited(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) []leftHost {
+// hostsWaitedFor returns the hosts that may return and for which the thing's change of this kind waits.
+func hostsWaitedFor(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) []leftHost {
 	for _, asked := range wishes(t, w) {
 		if asked.kind == kind.Name {
 			return asked.awaited

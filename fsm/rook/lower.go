@@ -118,10 +118,11 @@ const returnTimeout = 24 * time.Hour
 // for good: it is not in the CRUSH map, and no Node has its name. wishFewer returns one number at a time, and numbers
 // that wait for a host to return come last.
 //
-// It lowers a number only if that had its value while the host was still there, because a person set a newer value on
-// purpose. It does not lower the copies of a pool that Ceph does not have under Rook's name for it, or whose copies may
-// share a host: such an action could not begin, and all other actions of the kind would have to wait. The result is
-// never below the number of hosts in the CRUSH map, running or not, so that it does not conflict with [wishCopies].
+// It lowers a number only if the number had this value while the host was still there, because a person set a newer
+// value on purpose. It does not lower the copies of a pool that Ceph does not have under Rook's name for it, or whose
+// copies may share a host: such an action could not begin, and all other actions of the kind would have to wait. The
+// result is never below the number of hosts in the CRUSH map, running or not, so that it does not conflict with
+// [wishCopies].
 func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	for _, place := range placesOf(of(t).Now().Numbers) {
 		asked, asks := wishFewerAt(t, place, w)
@@ -138,8 +139,8 @@ func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 // wishFewerAt returns the change of [wishFewer] for one number.
 func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	p := policyOf(w)
-	ceph := find(w, journal.RookCeph)
-	if ceph == nil || !p.has(t.Subject) {
+	ceph := findThing(w, journal.RookCeph)
+	if ceph == nil || !p.hasPool(t.Subject) {
 		return wish{}, false
 	}
 	hosts := len(crushHosts(of(ceph).Facts))
@@ -219,8 +220,8 @@ func mayStore(node *fsm.Thing, w *fsm.World) bool {
 	return storage == nil || storage.AllNodes || storage.Lists(hostname(node)) || storage.Lists(node.Name) || !p.UserManaged && hasStorageLabel(node, p)
 }
 
-// until returns the earliest time at which EKCO stops waiting for one of the hosts.
-func until(awaited []leftHost) (first time.Time) {
+// waitEnd returns the earliest time at which EKCO stops waiting for one of the hosts.
+func waitEnd(awaited []leftHost) (first time.Time) {
 	for _, l := range awaited {
 		if at := l.At.Add(returnTimeout); first.IsZero() || at.Before(first) {
 			first = at
@@ -236,9 +237,9 @@ func awaitedHosts(awaited []leftHost) string {
 		names[i] = l.Host
 	}
 	if len(names) == 1 {
-		return "host " + names[0] + " has left the CRUSH map too, but its Node still exists: it may come back until " + fsm.Stamp(until(awaited))
+		return "host " + names[0] + " has left the CRUSH map too, but its Node still exists: it may come back until " + fsm.Stamp(waitEnd(awaited))
 	}
-	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map too, but their Nodes still exist: they may come back until " + fsm.Stamp(until(awaited))
+	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map too, but their Nodes still exist: they may come back until " + fsm.Stamp(waitEnd(awaited))
 }
 
 func later(a, b time.Time) time.Time {
@@ -278,7 +279,7 @@ func goneText(names []string) string {
 func outdatedLowering(t *fsm.Thing, change journal.RookChange, w *fsm.World) string {
 	asked, is := wishFewer(t, w)
 	switch {
-	case !policyOf(w).has(t.Subject):
+	case !policyOf(w).hasPool(t.Subject):
 		return "the configuration no longer has this pool"
 	case !is:
 		return "it no longer has too many copies for the hosts that are left"

@@ -75,7 +75,7 @@ func (asked wish) contest() *journal.Change {
 
 // wishes returns the changes that EKCO wants, also the ones that it may not make now.
 func wishes(t *fsm.Thing, w *fsm.World) []wish {
-	if p := policyOf(w); !t.Exists() || p.Off != "" || !manages(w) {
+	if p := policyOf(w); !t.Exists() || p.Off != "" || !managesCluster(w) {
 		return nil // without a CephCluster that EKCO manages, Rook may be in the process of being removed
 	}
 	var all []wish
@@ -95,21 +95,21 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Changing
 	case len(wishes(t, w)) > 0:
 		return Behind
-	case unknown(t, w):
+	case hostsUnknown(t, w):
 		return Unknown
 	}
 	return InStep
 }
 
-// unknown reports whether EKCO does not know what the thing needs, because it does not know the hosts.
-func unknown(t *fsm.Thing, w *fsm.World) bool {
-	_, known := hosts(w)
+// hostsUnknown reports whether EKCO does not know what the thing needs, because it does not know the hosts.
+func hostsUnknown(t *fsm.Thing, w *fsm.World) bool {
+	_, known := countUpHosts(w)
 	return !known && policyOf(w).Off == "" && t.Kind != journal.RookCeph.Kind
 }
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	for _, wish := range wishes(t, w) {
-		due, may := again(t, wish, w.Policy)
+		due, may := repeatDue(t, wish, w.Policy)
 		if !may || isOpen(t, wish.kind, w) {
 			continue
 		}
@@ -159,7 +159,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	switch {
 	case hasBegun(rec):
 		return purgedSince(change, w)
-	case !manages(w):
+	case !managesCluster(w):
 		return "EKCO has no CephCluster to manage any more: it is gone, is being deleted, or uses an external Ceph"
 	case rec.Kind == journal.ActionLowerCopies:
 		return outdatedLowering(t, change, w)

@@ -23,13 +23,13 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 		return wish{}, false
 	}
 	missing, seen := missingNodes(storage, w)
-	asked := wish{kind: journal.ActionAddStorageNodes, field: "the storage nodes of " + t.Kind + " " + t.Name, from: listed(storage), seen: seen}
-	missing = asked.uncontested(t, missing, w)
+	asked := wish{kind: journal.ActionAddStorageNodes, field: "the storage nodes of " + t.Kind + " " + t.Name, from: listedText(storage), seen: seen}
+	missing = asked.uncontestedNodes(t, missing, w)
 	if len(missing) == 0 {
 		return wish{}, false
 	}
 	asked.why = readyNodes(missing) + " but not listed, so Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
-	asked.to, asked.parts = names(missing), parts(missing)
+	asked.to, asked.parts = names(missing), nodeUIDs(missing)
 	asked.change = journal.RookChange{Nodes: missing, Label: p.label(), Whole: storage.AllNodes}
 	if storage.AllNodes {
 		asked.why = "Ceph uses all nodes, and should use only listed ones; " + readyNodes(missing)
@@ -39,11 +39,11 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return asked, true
 }
 
-// uncontested returns the missing nodes without the ones that another program keeps removing from the list. If no
+// uncontestedNodes returns the missing nodes without the ones that another program keeps removing from the list. If no
 // others are left, it returns all missing nodes, so that EKCO reports why they wait.
-func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
+func (asked wish) uncontestedNodes(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
 	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
-		asked.parts = parts([]journal.RookNode{node})
+		asked.parts = nodeUIDs([]journal.RookNode{node})
 		return w.Contested(t, asked.contest())
 	})
 	if len(free) == 0 {
@@ -52,9 +52,9 @@ func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.W
 	return free
 }
 
-// parts returns [journal.Change.Parts] for a change that lists these nodes. It uses UIDs, because a node that was
+// nodeUIDs returns [journal.Change.Parts] for a change that lists these nodes. It uses UIDs, because a node that was
 // purged and joins again is another node.
-func parts(nodes []journal.RookNode) []string {
+func nodeUIDs(nodes []journal.RookNode) []string {
 	texts := make([]string, len(nodes))
 	for i, node := range nodes {
 		texts[i] = node.UID
@@ -62,8 +62,8 @@ func parts(nodes []journal.RookNode) []string {
 	return texts
 }
 
-// listed returns a text that says which nodes Ceph may use before the change.
-func listed(storage *journal.RookStorage) string {
+// listedText returns a text that says which nodes Ceph may use before the change.
+func listedText(storage *journal.RookStorage) string {
 	if storage.AllNodes {
 		return "all nodes"
 	}

@@ -157,7 +157,7 @@ func TestWhatHasBegunGoesOn(t *testing.T) {
 	w.cluster(journal.RookFacts{Generation: 2, Version: "v1.10.0"}) // which is being deleted
 	w.goesOn(rec)
 
-	terms, err := fsm.Standing(Capability())
+	terms, err := fsm.TermsByKind(Capability())
 	if err != nil {
 		t.Fatal(err)
 	}

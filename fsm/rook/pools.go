@@ -23,7 +23,7 @@ func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	var all []wish
 	for _, pool := range facts.Ceph.Pools {
-		change := poolsOf(w, facts).change(pool)
+		change := poolsOf(w, facts).changeOf(pool)
 		if len(change.Numbers) > 0 && !belongsToPaused(pool.Name, w) {
 			all = append(all, wishPool(pool.Name, change, t, w))
 		}
@@ -35,7 +35,7 @@ func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(free) > 0 {
 		all = free
 	}
-	return slices.MinFunc(all, func(a, b wish) int { return order(a.change) - order(b.change) }), true
+	return slices.MinFunc(all, func(a, b wish) int { return sortOrder(a.change) - sortOrder(b.change) }), true
 }
 
 // wishPool returns the wish for one pool in Ceph. A change that lowers copies waits as in [wishFewer].
@@ -56,8 +56,8 @@ func wishPool(pool string, change journal.RookChange, t *fsm.Thing, w *fsm.World
 	return asked
 }
 
-// order returns a number by which changes are sorted. The change with the lowest number comes first.
-func order(change journal.RookChange) int {
+// sortOrder returns a number by which changes are sorted. The change with the lowest number comes first.
+func sortOrder(change journal.RookChange) int {
 	switch {
 	case onlyLowersMinSize(change):
 		return 0
@@ -90,7 +90,7 @@ func onlyLowersMinSize(change journal.RookChange) bool {
 // belongsToPaused reports whether the pool belongs to a configured custom resource that a person paused.
 func belongsToPaused(pool string, w *fsm.World) bool {
 	for _, configured := range policyOf(w).Pools {
-		t := find(w, configured)
+		t := findThing(w, configured)
 		pause, paused := w.Pauses[fsm.PauseKey(configured)]
 		if !paused || t == nil || !pause.Until.IsZero() && !w.Now.Before(pause.Until) {
 			continue
@@ -126,7 +126,7 @@ type pools struct {
 }
 
 func poolsOf(w *fsm.World, facts journal.RookFacts) pools {
-	p := pools{policy: policyOf(w), managed: manages(w), upHosts: len(facts.Hosts), allHosts: max(len(facts.Hosts), len(facts.Ceph.Occupied), len(facts.Ceph.Crush)), mgr: journal.OldMgrPool}
+	p := pools{policy: policyOf(w), managed: managesCluster(w), upHosts: len(facts.Hosts), allHosts: max(len(facts.Hosts), len(facts.Ceph.Occupied), len(facts.Ceph.Crush)), mgr: journal.OldMgrPool}
 	if major, _, known := versionOf(facts.Ceph.Version); known && major >= 17 {
 		p.mgr, p.groups = journal.MgrPool, true
 	}
@@ -150,16 +150,16 @@ func versionOf(text string) (major, minor int, known bool) {
 	return major, minor, n == 2 && err == nil
 }
 
-// change returns the change of the pool's numbers that EKCO wants.
-func (p pools) change(pool journal.CephPool) journal.RookChange {
+// changeOf returns the change of the pool's numbers that EKCO wants.
+func (p pools) changeOf(pool journal.CephPool) journal.RookChange {
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{}}
 	set := func(setting string, from, to int) {
 		if from != to {
 			change.Numbers[journal.PoolPlace(pool.Name, setting)] = journal.RookNumber{From: from, To: to}
 		}
 	}
-	if p.sets(pool) {
-		size := min(p.wanted(pool), pool.Size+1) // one copy at a time, as in wishCopies
+	if p.setsByCommand(pool) {
+		size := min(p.wantedCopies(pool), pool.Size+1) // one copy at a time, as in wishCopies
 		set(journal.PoolSize, pool.Size, size)
 		// If fewer hosts than minSize were up, Ceph would not serve the pool.
 		if minSize := size - size/2; minSize <= p.upHosts {
@@ -181,24 +181,24 @@ func hasGroups(pool journal.CephPool) bool {
 	return pool.RecordedEnough || pool.PGs >= journal.PoolPGMin
 }
 
-// sets reports whether EKCO sets the number of the pool's copies by command.
-func (p pools) sets(pool journal.CephPool) bool {
+// setsByCommand reports whether EKCO sets the pool's number of copies with a ceph command, not in a resource of Rook.
+func (p pools) setsByCommand(pool journal.CephPool) bool {
 	return !pool.Bound && (pool.Name == p.mgr || p.all)
 }
 
-// wanted returns how many copies the pool must have in the end, or the present number if EKCO does not set it or cannot
-// know it.
-func (p pools) wanted(pool journal.CephPool) int {
-	if p.policy.Off != "" || !p.managed || p.upHosts == 0 || !p.sets(pool) {
+// wantedCopies returns how many copies the pool must have in the end, or the present number if EKCO does not set it or
+// cannot know it.
+func (p pools) wantedCopies(pool journal.CephPool) int {
+	if p.policy.Off != "" || !p.managed || p.upHosts == 0 || !p.setsByCommand(pool) {
 		return pool.Size
 	}
-	return p.size(pool)
+	return p.finalCopies(pool)
 }
 
-// size returns how many copies the pool must have in the end. It lowers only the copies of the mgr's pool, if each copy
-// must be on another host and the cluster has fewer hosts, running or not, because this pool's data does not justify a
-// permanent warning of Ceph. The configured maximum does not lower copies.
-func (p pools) size(pool journal.CephPool) int {
+// finalCopies returns how many copies the pool must have in the end. It lowers only the copies of the mgr's pool, if
+// each copy must be on another host and the cluster has fewer hosts, running or not, because this pool's data does not
+// justify a permanent warning of Ceph. The configured maximum does not lower copies.
+func (p pools) finalCopies(pool journal.CephPool) int {
 	size := max(pool.Size, p.policy.copies(p.upHosts))
 	if limit := max(p.policy.MinCopies, p.allHosts); pool.Name == p.mgr && !pool.OnOSDs && size > limit {
 		return limit
@@ -231,9 +231,9 @@ func lowersCopies(change journal.RookChange) bool {
 	return setsCopies(change, func(number journal.RookNumber) bool { return number.To < number.From })
 }
 
-func setsCopies(change journal.RookChange, so func(journal.RookNumber) bool) bool {
+func setsCopies(change journal.RookChange, matches func(journal.RookNumber) bool) bool {
 	for place, number := range change.Numbers {
-		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && so(number) {
+		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && matches(number) {
 			return true
 		}
 	}

@@ -54,8 +54,8 @@ func policy(configured any) Policy {
 	return p
 }
 
-// has reports whether the custom resource is in Pools.
-func (p Policy) has(of journal.Subject) bool {
+// hasPool reports whether the custom resource is in Pools.
+func (p Policy) hasPool(of journal.Subject) bool {
 	return slices.ContainsFunc(p.Pools, func(pools journal.Subject) bool { return pools.Kind == of.Kind && pools.Name == of.Name })
 }
 
@@ -82,8 +82,8 @@ type Resource struct {
 
 func of(t *fsm.Thing) *Resource { return t.Data.(*Resource) }
 
-// find returns the existing thing with the kind and name of the subject that was observed last, or nil.
-func find(w *fsm.World, subject journal.Subject) *fsm.Thing {
+// findThing returns the existing thing with the kind and name of the subject that was observed last, or nil.
+func findThing(w *fsm.World, subject journal.Subject) *fsm.Thing {
 	var found *fsm.Thing
 	for _, key := range w.Named(Machine, subject.Name) {
 		t := w.Things[key]
@@ -96,23 +96,23 @@ func find(w *fsm.World, subject journal.Subject) *fsm.Thing {
 
 // cluster returns the facts about the CephCluster, and false if there is none.
 func cluster(w *fsm.World) (journal.RookFacts, bool) {
-	t := find(w, journal.RookCluster)
+	t := findThing(w, journal.RookCluster)
 	if t == nil {
 		return journal.RookFacts{}, false
 	}
 	return of(t).Now(), true
 }
 
-// manages reports whether there is a CephCluster that EKCO manages. EKCO does not manage a CephCluster that is being
-// deleted or uses an external Ceph, and does not change pools then.
-func manages(w *fsm.World) bool {
+// managesCluster reports whether there is a CephCluster that EKCO manages. EKCO does not manage a CephCluster that is
+// being deleted or uses an external Ceph, and does not change pools then.
+func managesCluster(w *fsm.World) bool {
 	now, there := cluster(w)
 	return there && (now.Storage != nil || len(now.Numbers) > 0)
 }
 
-// hosts returns how many hosts have OSDs that are up and in, and false if this is unknown.
-func hosts(w *fsm.World) (count int, known bool) {
-	t := find(w, journal.RookCeph)
+// countUpHosts returns how many hosts have OSDs that are up and in, and false if this is unknown.
+func countUpHosts(w *fsm.World) (count int, known bool) {
+	t := findThing(w, journal.RookCeph)
 	if t == nil {
 		return 0, false
 	}
@@ -121,17 +121,17 @@ func hosts(w *fsm.World) (count int, known bool) {
 
 // cephFacts returns the facts that Ceph last reported, and the event that has them; nil if Ceph has not reported.
 func cephFacts(w *fsm.World) (reported *journal.CephFacts, seen uint64) {
-	t := find(w, journal.RookCeph)
+	t := findThing(w, journal.RookCeph)
 	if t == nil {
 		return nil, 0
 	}
 	return of(t).Facts.Ceph, t.FactsSeq
 }
 
-// again returns when EKCO may request the change, and whether it may do so at all. It may at once if the last action of
-// the kind set another value, for example because one more node is ready now, or if there are new facts about another
-// thing that the change depends on, for example because an OSD is up again.
-func again(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
+// repeatDue returns when EKCO may request the change, and whether it may do so at all. It may at once if the last
+// action of the kind set another value, for example because one more node is ready now, or if there are new facts about
+// another thing that the change depends on, for example because an OSD is up again.
+func repeatDue(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
 	last, r := t.Last[asked.kind], of(t)
 	isNew := last != nil && asked.seen > last.Seq && last.Outcome != journal.OutcomeDryRun
 	return t.RetryChange(asked.kind, r.Made[asked.kind] || r.Tried[asked.kind] != asked.to || isNew, p)

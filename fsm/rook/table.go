@@ -12,12 +12,12 @@ func (m machine) Table() fsm.Table {
 			"because no object has them.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing, Unknown), To: string(Behind), When: "it differs from what the nodes and hosts require", Tells: fsm.Tells("it differs from what the nodes and hosts require")},
-			{Event: "change", From: fsm.Names(Behind, InStep, Unknown), To: string(Changing), When: "an action about it is open", Tells: fsm.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing, Unknown), To: string(InStep), When: "it needs no change", Tells: fsm.Tells("it needs no change")},
-			{Event: "forget", From: fsm.Names(InStep, Behind, Changing), To: string(Unknown), When: "Ceph has not reported which hosts have OSDs", Tells: fsm.Tells("Ceph has not reported yet which hosts have OSDs")},
-			{Event: "removed", From: fsm.Names(InStep, Behind, Changing, Unknown), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: fsm.Tells("it is back")},
+			{Event: "behind", From: fsm.Names(InStep, Changing, Unknown), To: string(Behind), When: "it differs from what the nodes and hosts require", Report: fsm.ReportReason("it differs from what the nodes and hosts require")},
+			{Event: "change", From: fsm.Names(Behind, InStep, Unknown), To: string(Changing), When: "an action about it is open", Report: fsm.ReportReason("it is being changed")},
+			{Event: "reached", From: fsm.Names(Behind, Changing, Unknown), To: string(InStep), When: "it needs no change", Report: fsm.ReportReason("it needs no change")},
+			{Event: "forget", From: fsm.Names(InStep, Behind, Changing), To: string(Unknown), When: "Ceph has not reported which hosts have OSDs", Report: fsm.ReportReason("Ceph has not reported yet which hosts have OSDs")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Changing, Unknown), To: string(Removed), When: "the object is deleted, or the settings exclude it", Report: m.ReportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Report: fsm.ReportReason("it is back")},
 		},
 	}
 }

@@ -287,7 +287,7 @@ func quickestLook(t *testing.T, nodes int, listed bool) time.Duration {
 	w.cluster(asks(1, storage))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	look, quickest := fsm.Look(w.S, w.P, w.Now), time.Hour
+	look, quickest := fsm.NewWorld(w.S, w.P, w.Now), time.Hour
 	for range 20 {
 		began := threadTime(t)
 		wishes(w.S.Things[cephCluster.UID], look)

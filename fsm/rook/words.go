@@ -26,8 +26,8 @@ var Words = words.Component{
 		journal.KindCephFilesystem: "ceph.rook.io/v1", journal.KindCephObjectStore: "ceph.rook.io/v1",
 	},
 	Rows: slices.Concat(
-		rows(journal.RookCluster.Kind, seen), rows(journal.KindCephBlockPool, seen), rows(journal.KindCephFilesystem, seen),
-		rows(journal.KindCephObjectStore, seen), rows(journal.RookCeph.Kind, seenCeph),
+		rows(journal.RookCluster.Kind, factsSentence), rows(journal.KindCephBlockPool, factsSentence), rows(journal.KindCephFilesystem, factsSentence),
+		rows(journal.KindCephObjectStore, factsSentence), rows(journal.RookCeph.Kind, cephSentence),
 	),
 }
 
@@ -36,7 +36,7 @@ func rows(about string, says func(journal.RookFacts) string) []words.Row {
 	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }
 
-func seen(facts journal.RookFacts) string {
+func factsSentence(facts journal.RookFacts) string {
 	var asked []string
 	for _, place := range slices.Sorted(maps.Keys(facts.Numbers)) {
 		asked = append(asked, fmt.Sprintf("%s %d", journal.RookNumberName(place), facts.Numbers[place]))
@@ -69,29 +69,29 @@ func storageText(storage *journal.RookStorage) string {
 	return "storage on " + strings.Join(storage.Nodes, ", ")
 }
 
-func seenCeph(facts journal.RookFacts) string {
+func cephSentence(facts journal.RookFacts) string {
 	text := "has no OSD that is up and in"
 	if len(facts.Hosts) > 0 {
 		text = "has OSDs that are up and in on " + strings.Join(facts.Hosts, ", ")
 	}
 	if ceph := facts.Ceph; ceph != nil {
-		text += "; " + health(ceph)
+		text += "; " + healthText(ceph)
 		for _, pool := range ceph.Pools {
-			text += "; pool " + pool.Name + " keeps " + copies(pool.Size)
+			text += "; pool " + pool.Name + " keeps " + copiesText(pool.Size)
 		}
 	}
 	return text
 }
 
-func copies(n int) string {
+func copiesText(n int) string {
 	if n == 1 {
 		return "1 copy"
 	}
 	return strconv.Itoa(n) + " copies"
 }
 
-// health returns a text about Ceph's health, with the failed checks.
-func health(ceph *journal.CephFacts) string {
+// healthText returns a text about Ceph's health, with the failed checks.
+func healthText(ceph *journal.CephFacts) string {
 	text := "it is " + ceph.Health
 	if len(ceph.Checks) > 0 {
 		text += " (" + strings.Join(ceph.Checks, ", ") + ")"

@@ -30,7 +30,7 @@ func kind(name journal.ActionKind, rules ...string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: string(name), Machine: Machine,
 		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, fsm.RuleBackOff}, rules...),
-		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).off(name) },
+		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).offSetting(name) },
 	}
 }
 
@@ -42,9 +42,9 @@ func withStorageLock(kind fsm.ActionKind) fsm.ActionKind {
 func rules() []fsm.Rule {
 	return []fsm.Rule{{
 		Name:    RuleCSIVersion,
-		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return now(t).Unversioned != "" },
+		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return newestFacts(t).Unversioned != "" },
 		Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
-			return now(t).Unversioned + ", and only Rook 1.9 or later applies these resources to its CSI pods"
+			return newestFacts(t).Unversioned + ", and only Rook 1.9 or later applies these resources to its CSI pods"
 		},
 		Lifted: fsm.Always("EKCO continues when the tag is a version"),
 	}}
@@ -68,11 +68,11 @@ func (m machine) Table() fsm.Table {
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Tells: fsm.Tells("it differs from what the settings and the number of nodes require")},
-			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: fsm.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: fsm.Tells("it needs no change")},
-			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: fsm.Tells("it is back")},
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Report: fsm.ReportReason("it differs from what the settings and the number of nodes require")},
+			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Report: fsm.ReportReason("it is being changed")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Report: fsm.ReportReason("it needs no change")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Report: m.ReportLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Report: fsm.ReportReason("it is back")},
 		},
 	}
 }
@@ -95,7 +95,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
-	_, behind := wished(t, w)
+	_, behind := wantedChange(t, w)
 	switch {
 	case t.GoneSeq != 0:
 		return Removed
@@ -108,25 +108,25 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 }
 
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	asked, is := wished(t, w)
+	asked, is := wantedChange(t, w)
 	if !is || isOpen(t, w) {
 		return
 	}
 	kind := kindOf(t.Subject)
-	if due, may := t.Again(kind, w.Policy, fsm.RetryAfter); may {
+	if due, may := t.RepeatDue(kind, w.Policy, fsm.RetryAfter); may {
 		want(fsm.Want{Kind: kind, Due: due, Rank: t.Since, Change: &asked.change})
 	}
 }
 
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
-	asked, _ := wished(t, w)
+	asked, _ := wantedChange(t, w)
 	return journal.ActionRequested{Reason: asked.why, Input: asked.input}, t.FactsSeq
 }
 
 // Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
-	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
+	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, newestFacts(t)) == "" {
 		return "nothing is left to change"
 	}
 	return ""
@@ -135,7 +135,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // Outdated implements [fsm.Machine]. An action that has not begun ends if the nodes or settings no longer require it.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
-	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).off(rec.Kind) != "" {
+	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).offSetting(rec.Kind) != "" {
 		return ""
 	}
 	present, ready := w.Count(nodes)
@@ -154,7 +154,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 
 // Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
-	facts := now(t)
+	facts := newestFacts(t)
 	switch kindOf(t.Subject) {
 	case journal.ActionSetCSIResources:
 		return detailsOfCSI(facts)

@@ -43,8 +43,8 @@ func policy(configured any) Policy {
 	return p
 }
 
-// off returns which setting forbids actions of the kind, or "".
-func (p Policy) off(kind journal.ActionKind) string {
+// offSetting returns which setting forbids actions of the kind, or "".
+func (p Policy) offSetting(kind journal.ActionKind) string {
 	switch kind {
 	case journal.ActionSetCSIResources:
 		return p.CSIOff
@@ -66,9 +66,9 @@ type thing struct {
 
 func of(t *fsm.Thing) *thing { return t.Data.(*thing) }
 
-// now returns the newest known facts: the facts after EKCO's own change, until EKCO observes newer ones. It compares
-// events for this, because a ConfigMap has no generation number.
-func now(t *fsm.Thing) journal.RookPodsFacts {
+// newestFacts returns the newest known facts: the facts after EKCO's own change, until EKCO observes newer ones. It
+// compares events for this, because a ConfigMap has no generation number.
+func newestFacts(t *fsm.Thing) journal.RookPodsFacts {
 	data, last := of(t), t.Last[kindOf(t.Subject)]
 	if data.Made && last != nil && last.Seq > t.FactsSeq {
 		return data.Set

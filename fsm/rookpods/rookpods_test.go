@@ -352,7 +352,7 @@ func TestDetailsSayWhatIsKnownOfAThing(t *testing.T) {
 	for of, want := range map[journal.Subject]string{
 		config: "other resources than EKCO's: K, L", mds: "MDS run on a, placed as on a single node", agent: "no priority class",
 	} {
-		if got := strings.Join(w.S.Things[of.UID].Details(fsm.Look(w.S, w.P, w.Now)), "; "); got != want {
+		if got := strings.Join(w.S.Things[of.UID].Details(fsm.NewWorld(w.S, w.P, w.Now)), "; "); got != want {
 			t.Errorf("%s: %q", of.Name, got)
 		}
 	}

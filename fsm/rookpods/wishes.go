@@ -24,11 +24,11 @@ type wish struct {
 	change journal.Change
 }
 
-// wished returns the change that EKCO wants, and false if it wants none. EKCO may have to wait before it makes the
-// change.
-func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
+// wantedChange returns the change that EKCO wants, and false if it wants none. EKCO may have to wait before it makes
+// the change.
+func wantedChange(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p, kind := policy(w.PolicyOf(Machine)), kindOf(t.Subject)
-	if !t.Exists() || p.off(kind) != "" {
+	if !t.Exists() || p.offSetting(kind) != "" {
 		return wish{}, false
 	}
 	switch kind {
@@ -44,7 +44,7 @@ func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
 // count too, because they also have such pods.
 func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, _ := w.Count(nodes)
-	keys := now(t).Differing
+	keys := newestFacts(t).Differing
 	if count < nodesForCSI || len(keys) == 0 {
 		return wish{}, false
 	}
@@ -60,7 +60,7 @@ func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 // MDS must not share a host, and an MDS can only start on a ready node.
 func wishMDS(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	_, ready := w.Count(nodes)
-	if ready < nodesForMDS || !now(t).OneNode {
+	if ready < nodesForMDS || !newestFacts(t).OneNode {
 		return wish{}, false
 	}
 	return wish{
@@ -77,7 +77,7 @@ func filesystem(mds journal.Subject) string {
 // wishPriority returns the change that sets the priority class of a workload's pods, if they have none. It changes the
 // Deployments of one type of daemon one after the other.
 func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
-	facts := now(t)
+	facts := newestFacts(t)
 	if class == "" || facts.Priority != "" || !isFirst(t, facts.Daemon, w) {
 		return wish{}, false
 	}
@@ -96,7 +96,7 @@ func isFirst(t *fsm.Thing, daemon string, w *fsm.World) bool {
 			if other == t || other.Kind != t.Kind || !other.Exists() || of(other).Facts.Daemon != daemon {
 				continue
 			}
-			if isOpen(other, w) || !isOpen(t, w) && now(other).Priority == "" && cmp.Compare(other.Name, t.Name) < 0 {
+			if isOpen(other, w) || !isOpen(t, w) && newestFacts(other).Priority == "" && cmp.Compare(other.Name, t.Name) < 0 {
 				return false
 			}
 		}

@@ -53,7 +53,7 @@ type OnCommand func(kind string, took time.Duration, err error)
 type Client struct {
 	runner   Runner
 	options  Options
-	reads    shared
+	reads    sharedQueries
 	sessions sessions
 }
 
@@ -76,7 +76,7 @@ func New(runner Runner, options Options) *Client {
 	if options.OnCommand == nil {
 		options.OnCommand = func(string, time.Duration, error) {}
 	}
-	return &Client{runner: runner, options: options, reads: shared{maxAge: options.MaxAge}}
+	return &Client{runner: runner, options: options, reads: sharedQueries{maxAge: options.MaxAge}}
 }
 
 // query runs a command and parses its answer.

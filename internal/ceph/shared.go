@@ -12,9 +12,9 @@ import (
 // time. A ceph process takes about a hundred times as long as this wait.
 const gatherTime = 5 * time.Millisecond
 
-// shared lets callers share queries of the same moment: it sends equal queries once, and different queries together.
-// So no answer is from before a change, or older than its query by more than maxAge.
-type shared struct {
+// sharedQueries lets callers share queries of the same moment: it sends equal queries once, and different queries
+// together. So no answer is from before a change, or older than its query by more than maxAge.
+type sharedQueries struct {
 	maxAge time.Duration
 
 	mu sync.Mutex
@@ -33,7 +33,7 @@ type gathering struct {
 
 // ask returns the answer to a query. put sends the gathered queries, and finishes each of them. When the last caller
 // stops waiting, ask cancels the query and waits until it has ended.
-func (s *shared) ask(ctx context.Context, command command, put func([]*sharedQuery)) ([]byte, error) {
+func (s *sharedQueries) ask(ctx context.Context, command command, put func([]*sharedQuery)) ([]byte, error) {
 	q := s.join(ctx, command, put)
 	select {
 	case <-q.done:
@@ -49,7 +49,7 @@ func (s *shared) ask(ctx context.Context, command command, put func([]*sharedQue
 }
 
 // join returns a query with the same text that other callers wait for or that can be reused, or a new one.
-func (s *shared) join(ctx context.Context, command command, put func([]*sharedQuery)) *sharedQuery {
+func (s *sharedQueries) join(ctx context.Context, command command, put func([]*sharedQuery)) *sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := command.String()
@@ -70,7 +70,7 @@ func (s *shared) join(ctx context.Context, command command, put func([]*sharedQu
 }
 
 // gather waits for more queries, and sends those that a caller still waits for.
-func (s *shared) gather(put func([]*sharedQuery)) {
+func (s *sharedQueries) gather(put func([]*sharedQuery)) {
 	<-time.After(gatherTime)
 	var awaited []*sharedQuery
 	for _, q := range s.takeGathered() {
@@ -87,7 +87,7 @@ func (s *shared) gather(put func([]*sharedQuery)) {
 }
 
 // takeGathered ends the gathering, marks its queries as sent now, and returns them.
-func (s *shared) takeGathered() []*sharedQuery {
+func (s *sharedQueries) takeGathered() []*sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gathering, now := s.gathering, time.Now()
@@ -105,14 +105,14 @@ func (s *shared) takeGathered() []*sharedQuery {
 	return gathering.all
 }
 
-func (s *shared) forgetOld() {
+func (s *sharedQueries) forgetOld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.sent, func(_ string, q *sharedQuery) bool { return !q.isYoungerThan(s.maxAge) })
 }
 
 // dropAnswers drops earlier answers, because a change may have made them wrong.
-func (s *shared) dropAnswers() {
+func (s *sharedQueries) dropAnswers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.sent)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Config is every setting of EKCO, after defaults. The settings of each capability are a struct that is
-// embedded here; its keys are in the file of the same name. Settings without effect in this version are read
-// and validated too, so that the whole configuration is checked.
+// Config is every setting of EKCO, after defaults. Each capability has a struct that is embedded here; a Go file of
+// this package with the struct's name declares the struct and its keys. Settings without effect in this version are
+// read and validated too, so that the whole configuration is checked.
 type Config struct {
 	// File is the configuration file that was read, empty if there was none.
 	File string

@@ -98,11 +98,11 @@ func (m Move) recover(ctx context.Context) (recovered bool, err error) {
 	return recovered, nil
 }
 
-// await waits until the kubelet has renewed its Lease later than after, as the API server at an address says.
-func (m Move) await(ctx context.Context, server string, timeout time.Duration, after time.Time) error {
+// await waits until the API server shows a Lease that the kubelet renewed after since.
+func (m Move) await(ctx context.Context, server string, timeout time.Duration, since time.Time) error {
 	return await(ctx, timeout, func(ctx context.Context) error {
 		renewed, err := m.LeaseRenewed(ctx, server)
-		if err == nil && !renewed.After(after) {
+		if err == nil && !renewed.After(since) {
 			err = fmt.Errorf("the kubelet last renewed its Lease at %s", renewed.UTC().Format(time.RFC3339))
 		}
 		return err

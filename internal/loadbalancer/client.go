@@ -34,7 +34,7 @@ type Logs interface {
 	PodLog(ctx context.Context, namespace, name string, last int64) (string, error)
 }
 
-// Client is the [Running] of a real cluster.
+// Client implements [Running] for a real cluster.
 type Client struct {
 	objects kube.Objects
 	logs    Logs
@@ -47,8 +47,8 @@ type Client struct {
 
 var _ Running = (*Client)(nil)
 
-// NewClient returns a Client, and sends no request. authority has the CAs that verify the API servers' certificates. With
-// nil, certificates are not verified.
+// NewClient returns a Client, and sends no request. authority has the CAs that verify the API servers' certificates.
+// With nil, certificates are not verified.
 func NewClient(objects kube.Objects, logs Logs, exec Exec, authority *x509.CertPool) *Client {
 	return &Client{objects: objects, logs: logs, exec: exec, authority: authority, port: Port, apiPort: APIPort}
 }
@@ -134,8 +134,8 @@ func podOf(of *corev1.Pod) Pod {
 	return pod
 }
 
-// logLines is the number of lines that are read of the end of a log. A longer text would be cut off at its end, where the
-// needed lines are: each line about a server names the configuration with which HAProxy runs.
+// logLines is the number of lines that are read of the end of a log. A longer text would be cut off at its end, where
+// the needed lines are: each line about a server names the configuration with which HAProxy runs.
 const logLines = 300
 
 // Log implements [Running].
@@ -195,9 +195,9 @@ func (c *Client) Reach(ctx context.Context, address string) (status int, err err
 	return status, err
 }
 
-// ask sends an anonymous request. It returns an error unless the status shows that the API server is ready. The cluster's
-// CA must have signed the server's certificate, but the certificate may have any names, because the address is the
-// address of a node. ask follows no redirect, so that it returns the names of this server.
+// ask sends an anonymous request. It returns an error unless the status shows that the API server is ready. The
+// cluster's CA must have signed the server's certificate, but the certificate may have any names, because the address
+// is the address of a node. ask follows no redirect, so that it returns the names of this server.
 func (c *Client) ask(ctx context.Context, address string, port int, path string) (status int, names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

@@ -42,8 +42,8 @@ type Passed struct {
 }
 
 const (
-	// askInterval is the interval of the questions about the progress. The server pauses when it has 1000 items that no
-	// client has collected.
+	// askInterval is how often EKCO asks the MinIO server for its progress. It must be short, because the server pauses
+	// when 1000 items wait to be collected.
 	askInterval = time.Second
 	// answerTimeout is the time without an answer after which Run fails.
 	answerTimeout = 2 * time.Minute
@@ -55,8 +55,8 @@ const (
 	minObjectAge = 30 * time.Second
 )
 
-// pass is a [Pass] in progress.
-type pass struct {
+// runningPass is a [Pass] in progress.
+type runningPass struct {
 	Pass
 	begun  s3.HealBegun
 	seen   *itemSet
@@ -71,12 +71,12 @@ type pass struct {
 // Run scans all data and returns the progress. If it returns no error, every item was scanned and every drive has
 // its parts. An error has a method Key that names its cause.
 func (p Pass) Run(ctx context.Context) (Passed, error) {
-	one := &pass{Pass: p, seen: newSeen(), missing: missingParts{countByDrive: map[string]int{}}}
+	one := &runningPass{Pass: p, seen: newSeen(), missing: missingParts{countByDrive: map[string]int{}}}
 	err := one.run(ctx)
 	return one.passed, err
 }
 
-func (p *pass) run(ctx context.Context) (err error) {
+func (p *runningPass) run(ctx context.Context) (err error) {
 	if err := p.checkDrives(ctx); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (p *pass) run(ctx context.Context) (err error) {
 }
 
 // checkDrives returns an error unless all drives work.
-func (p *pass) checkDrives(ctx context.Context) error {
+func (p *runningPass) checkDrives(ctx context.Context) error {
 	server, err := p.At.Server(ctx)
 	if err != nil {
 		return explain(err)
@@ -120,7 +120,7 @@ func (p *pass) checkDrives(ctx context.Context) error {
 }
 
 // follow collects the scanned items until the server reports the end.
-func (p *pass) follow(ctx context.Context) error {
+func (p *runningPass) follow(ctx context.Context) error {
 	for {
 		news, err := p.ask(ctx)
 		if err != nil {
@@ -151,7 +151,7 @@ func (p *pass) follow(ctx context.Context) error {
 var errAnswerLost = &UnprovenError{"lost", "an answer was lost in which MinIO reported what it had checked"}
 
 // ask asks the server for scanned items until it answers. If a question or an answer is lost, its items may be lost.
-func (p *pass) ask(ctx context.Context) (s3.HealNews, error) {
+func (p *runningPass) ask(ctx context.Context) (s3.HealNews, error) {
 	for began := time.Now(); ; {
 		news, err := p.At.HealNews(ctx, p.begun.Token)
 		if err == nil || final(err) || time.Since(began) >= answerTimeout || ctx.Err() != nil {
@@ -165,7 +165,7 @@ func (p *pass) ask(ctx context.Context) (s3.HealNews, error) {
 }
 
 // checkEnded returns an error unless the server still reports the scan as ended after confirmDelay.
-func (p *pass) checkEnded(ctx context.Context) error {
+func (p *runningPass) checkEnded(ctx context.Context) error {
 	if err := pause(ctx, confirmDelay); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (p *pass) checkEnded(ctx context.Context) error {
 }
 
 // countItem counts an item.
-func (p *pass) countItem(item s3.HealItem) {
+func (p *runningPass) countItem(item s3.HealItem) {
 	p.passed.Items++
 	if isDeleted(item) {
 		return // if it exists after all, another server lists it, and it counts as unseen
@@ -197,8 +197,8 @@ func (p *pass) countItem(item s3.HealItem) {
 	}
 }
 
-// isDeleted reports whether an item was deleted during the scan. Then the server reports an error, and either no drives or
-// only drives without the item.
+// isDeleted reports whether an item was deleted during the scan. Then the server reports an error, and either no drives
+// or only drives without the item.
 func isDeleted(item s3.HealItem) bool {
 	has := slices.ContainsFunc(item.After, func(d s3.DriveState) bool { return d.State != s3.DriveMissing })
 	return item.Detail != "" && !has && (len(item.After) > 0 || item.Of == 0)
@@ -206,7 +206,7 @@ func isDeleted(item s3.HealItem) bool {
 
 // checkListed returns an error unless each object that another server lists was scanned. It ignores objects that did
 // not exist before the scan.
-func (p *pass) checkListed(ctx context.Context, before []string) error {
+func (p *runningPass) checkListed(ctx context.Context, before []string) error {
 	buckets, err := p.By.Buckets(ctx)
 	if err != nil {
 		return explain(err)
@@ -309,9 +309,10 @@ func objectName(bucket, key, version string) string {
 }
 
 // Drain collects the results of a scan until the scan ends. EKCO calls it for a scan that it started before it was
-// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its results.
+// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its
+// results.
 func Drain(ctx context.Context, at Healer, token string) error {
-	p := &pass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
+	p := &runningPass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
 	for {
 		news, err := p.ask(ctx)
 		if errors.Is(err, s3.ErrForgotten) || err == nil && news.Ended {

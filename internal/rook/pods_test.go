@@ -296,7 +296,7 @@ func TestAWorkloadIsRolledOutWhenItsNewPodsAreAvailable(t *testing.T) {
 
 func TestOnlyTheOnePriorityClassIsCreatedAndNoneReplaced(t *testing.T) {
 	objects, pods := installedPods("v1.0.4")
-	if err := pods.CreatePriorityClass(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "EKCO creates only node-critical") {
+	if err := pods.CreatePriorityClass(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "EKCO creates only the priority class node-critical") {
 		t.Errorf("a user's: %v", err)
 	}
 	for range 2 {

@@ -130,7 +130,7 @@ func (p *Pods) HasPriorityClass(ctx context.Context, name string) (bool, error) 
 // CreatePriorityClass creates the class [NodeCritical] if it does not exist. It returns an error for other names.
 func (p *Pods) CreatePriorityClass(ctx context.Context, name string) error {
 	if name != NodeCritical {
-		return fmt.Errorf("create the priority class %s: EKCO creates only %s; create it, or configure another", name, NodeCritical)
+		return fmt.Errorf("create the priority class %s: EKCO creates only the priority class %s; create %s yourself, or configure another", name, NodeCritical, name)
 	}
 	class, err := json.Marshal(map[string]any{
 		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]string{"name": name},

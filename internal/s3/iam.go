@@ -179,7 +179,8 @@ func names(one, other map[string]map[string]any) []string {
 }
 
 // ImportIAM gives the server the users, groups, policies and service accounts of want. It removes other entries
-// of the server only if may returns true for their name. It returns the names of the entries that the server does not accept.
+// of the server only if may returns true for their name. It returns the names of the entries that the server does not
+// accept.
 func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string) bool) ([]string, error) {
 	have, err := c.ExportIAM(ctx)
 	if err != nil || len(want.Differences(have)) == 0 {
@@ -199,7 +200,7 @@ func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string)
 	if err != nil {
 		return nil, err
 	}
-	kept := have.Beyond(want)
+	kept := have.NotIn(want)
 	return slices.DeleteFunc(want.Differences(have), func(name string) bool { return slices.Contains(kept, name) }), nil
 }
 
@@ -217,7 +218,7 @@ func (c *Client) setGroups(ctx context.Context, want *IAM) error {
 
 // removeIAM removes the entries that want does not have, because the import removes nothing.
 func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name string) bool) error {
-	extra := have.Beyond(want)
+	extra := have.NotIn(want)
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]

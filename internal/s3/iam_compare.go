@@ -10,7 +10,7 @@ var builtInPolicies = []string{"readwrite", "readonly", "writeonly", "diagnostic
 
 // Changed returns the names of the entries that both have with different contents.
 func (i *IAM) Changed(other *IAM) []string {
-	alone := slices.Concat(i.Beyond(other), other.Beyond(i))
+	alone := slices.Concat(i.NotIn(other), other.NotIn(i))
 	return slices.DeleteFunc(i.Differences(other), func(name string) bool { return slices.Contains(alone, name) })
 }
 
@@ -20,8 +20,8 @@ func IsBuiltIn(name string) bool {
 	return slices.ContainsFunc(builtInPolicies, func(policy string) bool { return strings.HasPrefix(name, "policy "+policy+" (") })
 }
 
-// Beyond returns the names of the entries that other does not have. The names contain neither secrets nor contents.
-func (i *IAM) Beyond(other *IAM) []string {
+// NotIn returns the names of the entries that other does not have. The names contain neither secrets nor contents.
+func (i *IAM) NotIn(other *IAM) []string {
 	var alone []string
 	for _, k := range iamKinds {
 		for _, name := range names(i.entries[k.file], nil) {

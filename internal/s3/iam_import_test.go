@@ -133,7 +133,7 @@ func TestAnotherContentIsAnotherName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return [2]string(slices.Concat(iam.Beyond(none), none.Differences(iam)))
+		return [2]string(slices.Concat(iam.NotIn(none), none.Differences(iam)))
 	}
 	was := names(`{"secretKey":"s3cr3t","status":"enabled"}`)
 	if was[0] != was[1] || names(`{"secretKey":"other","status":"enabled"}`) != was || names(`{"secretKey":"s3cr3t","status":"disabled"}`) == was {
@@ -169,7 +169,7 @@ func TestOnlyWhoMayBeRemovedIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beyond := have.Beyond(want)
+	beyond := have.NotIn(want)
 	u := &users{t: t, after: had, have: had}
 	if _, err := u.client().ImportIAM(t.Context(), want, func(name string) bool { return name == beyond[0] }); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 func (s *Store) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) error {
 	err := s.submit(ctx, &write{change: func(a *layout.Appender) error {
 		if snapshot.Seq > a.Seq {
-			return refuse("the journal ends at %d", a.Seq)
+			return refuse("the journal ends at event #%d", a.Seq)
 		}
 		return layout.PutSnapshot(a.Snapshot, snapshot)
 	}})

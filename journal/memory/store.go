@@ -233,7 +233,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, snapshot journal.Snapshot) err
 		return fmt.Errorf("save snapshot at %d: %w", snapshot.Seq, err)
 	}
 	if last := uint64(len(s.events)); snapshot.Seq > last {
-		return fmt.Errorf("save snapshot at %d: the journal ends at %d", snapshot.Seq, last)
+		return fmt.Errorf("save snapshot at %d: the journal ends at event #%d", snapshot.Seq, last)
 	}
 	snapshot.State = bytes.Clone(snapshot.State)
 	s.snapshot = &snapshot

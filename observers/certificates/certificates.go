@@ -35,7 +35,7 @@ func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts
 	}
 	for _, path := range secrets.Files() {
 		ofFiles = append(ofFiles, observers.PollOne(observers.PolledOne[journal.CertificateFacts]{
-			Machine: machine, Subject: journal.CertificateFile(path), Known: known, UID: noUID, Beyond: true, Interval: filesInterval,
+			Machine: machine, Subject: journal.CertificateFile(path), Known: known, UID: noUID, NotFromAPI: true, Interval: filesInterval,
 			Get: func(ctx context.Context) (journal.CertificateFacts, error) {
 				if err := secretsOf.Clock(); err != nil {
 					return journal.CertificateFacts{}, err

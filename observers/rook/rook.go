@@ -74,7 +74,7 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 		}
 		return askCeph(ctx, options.Ceph)
 	})
-	asking.Beyond, asking.Interval, asking.Timeout = true, pollInterval(options.CephInterval), cephTimeout
+	asking.NotFromAPI, asking.Interval, asking.Timeout = true, pollInterval(options.CephInterval), cephTimeout
 	asking.Allowance.Burst = growthBurst
 	tells := observers.PollOne(asking)
 	p.changed = tells.Look

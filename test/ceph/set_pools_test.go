@@ -83,12 +83,12 @@ func setPools(t *testing.T, api *client.Client, numbers [4]int) {
 		change.Numbers[journal.PoolPlace(mgrPool, journal.PoolMinSize)] = journal.RookNumber{From: numbers[2], To: numbers[3]}
 	}
 	w := actionstest.NewWorld(t)
-	w.Terms, err = fsm.Standing(fsmrook.Capability())
+	w.Terms, err = fsm.TermsByKind(fsmrook.Capability())
 	must(t, err)
 	w.Request(of, journal.ActionRequested{Kind: journal.ActionSetCephPools, Input: change})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*await.HangTimeout)
 	defer cancel()
-	cfg := w.Config(actionsrook.New(actionsrook.Parts{
+	cfg := w.Config(actionsrook.New(actionsrook.Dependencies{
 		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), IsShort: fsmrook.IsShort, Changed: func() {},
 		Removed: func(context.Context) bool { return false },
 	}))

@@ -31,7 +31,7 @@ func New(w *actionstest.World) *World {
 func Rules(kind journal.ActionKind) []string { return terms()[kind].Rules }
 
 func terms() map[journal.ActionKind]fsm.Terms {
-	standing, err := fsm.Standing(fsmnode.Capability())
+	standing, err := fsm.TermsByKind(fsmnode.Capability())
 	if err != nil {
 		panic(err)
 	}

@@ -32,11 +32,11 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		Absent      []string                           `json:"absent"`
 		NotMirrored []string                           `json:"not_mirrored"`
 	}{
-		plain: plain(s), AsOf: known(s.AsOf), Problems: list(s.Problems),
-		API:   apiStatus{LostAt: known(s.API.LostAt), Error: s.API.Error, SettlingFrom: known(s.API.SettlingFrom)},
-		Nodes: list(s.Nodes), Things: list(s.Things), Actions: list(s.Actions), Unrecorded: filled(s.Unrecorded),
-		Progress: progressOf(s.Progress), Refusals: list(s.Refusals), Next: list(s.Next), Pauses: filled(s.Pauses),
-		Defects: list(s.Defects), Absent: list(s.Absent), NotMirrored: list(s.NotMirrored),
+		plain: plain(s), AsOf: timeOrNil(s.AsOf), Problems: orEmptyList(s.Problems),
+		API:   apiStatus{LostAt: timeOrNil(s.API.LostAt), Error: s.API.Error, SettlingFrom: timeOrNil(s.API.SettlingFrom)},
+		Nodes: orEmptyList(s.Nodes), Things: orEmptyList(s.Things), Actions: orEmptyList(s.Actions), Unrecorded: orEmptyMap(s.Unrecorded),
+		Progress: progressOf(s.Progress), Refusals: orEmptyList(s.Refusals), Next: orEmptyList(s.Next), Pauses: orEmptyMap(s.Pauses),
+		Defects: orEmptyList(s.Defects), Absent: orEmptyList(s.Absent), NotMirrored: orEmptyList(s.NotMirrored),
 	})
 }
 
@@ -50,7 +50,7 @@ func (e ThingExplanation) MarshalJSON() ([]byte, error) {
 		Contests []ContestStatus                   `json:"contests"`
 		Last     map[journal.ActionKind]fsm.Ending `json:"last"`
 		Next     []fsm.Upcoming                    `json:"next"`
-	}{plain(e), list(e.Actions), list(e.Refusals), list(e.Contests), filled(e.Last), list(e.Next)})
+	}{plain(e), orEmptyList(e.Actions), orEmptyList(e.Refusals), orEmptyList(e.Contests), orEmptyMap(e.Last), orEmptyList(e.Next)})
 }
 
 // stepProgress is [actions.Progress] with all its keys.
@@ -69,7 +69,7 @@ func progressOf(all map[string]map[string]actions.Progress) map[string]map[strin
 	for action, steps := range all {
 		with[action] = make(map[string]stepProgress, len(steps))
 		for step, p := range steps {
-			with[action][step] = stepProgress{p, p.Missing, known(p.Since), p.Total, p.Unit, p.Bytes, p.Left}
+			with[action][step] = stepProgress{p, p.Missing, timeOrNil(p.Since), p.Total, p.Unit, p.Bytes, p.Left}
 		}
 	}
 	return with
@@ -88,7 +88,7 @@ func (c ClockStatus) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plain
 		JumpedAt *time.Time `json:"jumped_at"`
-	}{plain(c), known(c.JumpedAt)})
+	}{plain(c), timeOrNil(c.JumpedAt)})
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -101,7 +101,7 @@ func (j JournalStatus) MarshalJSON() ([]byte, error) {
 		ReplacedAt      *time.Time `json:"replaced_at"`
 		AdoptedAt       *time.Time `json:"adopted_at"`
 		UnwritableSince *time.Time `json:"unwritable_since"`
-	}{plain(j), known(j.SafeModeSince), known(j.LostFrom), known(j.ReplacedAt), known(j.AdoptedAt), known(j.UnwritableSince)})
+	}{plain(j), timeOrNil(j.SafeModeSince), timeOrNil(j.LostFrom), timeOrNil(j.ReplacedAt), timeOrNil(j.AdoptedAt), timeOrNil(j.UnwritableSince)})
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -111,7 +111,7 @@ func (n NodeStatus) MarshalJSON() ([]byte, error) {
 		plain
 		Taints           []journal.Taint `json:"taints"`
 		UnreachableSince *time.Time      `json:"unreachable_since"`
-	}{plain(n), list(n.Taints), known(n.UnreachableSince)})
+	}{plain(n), orEmptyList(n.Taints), timeOrNil(n.UnreachableSince)})
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -120,24 +120,24 @@ func (t ThingStatus) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plain
 		Details []string `json:"details"`
-	}{plain(t), list(t.Details)})
+	}{plain(t), orEmptyList(t.Details)})
 }
 
-func known(at time.Time) *time.Time {
+func timeOrNil(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
 	}
 	return &at
 }
 
-func list[T any](of []T) []T {
+func orEmptyList[T any](of []T) []T {
 	if of == nil {
 		return []T{}
 	}
 	return of
 }
 
-func filled[K comparable, T any](of map[K]T) map[K]T {
+func orEmptyMap[K comparable, T any](of map[K]T) map[K]T {
 	if of == nil {
 		return map[K]T{}
 	}

@@ -19,8 +19,8 @@ var (
 	ErrForbidden = errors.New("only root and EKCO's own user may use the socket")
 )
 
-// ErrNotMirrored is returned for a pause, or the end of one, that is in the journal and in force, but not in the mirror
-// in the cluster. If the journal's machine is lost, it is lost, too.
+// ErrNotMirrored is returned for a pause, or for the end of a pause, that is in the journal and in force, but not in
+// the mirror in the cluster. If the journal's machine is lost, the pause or its end is lost, too.
 var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
 
 // knownErrors lists the errors that keep their identity across the socket, with their codes.

@@ -19,7 +19,7 @@ import (
 // runs and sees the cluster, the journal's size, and what is absent. p is the policy of the ring, or zero.
 func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	status := Status{
-		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: forStatus(s.OpenActions()),
+		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: withoutRunnerDetails(s.OpenActions()),
 		Operator: OperatorStatus{OperatorState: s.Operator},
 		Journal: JournalStatus{
 			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated, SafeModeSince: safeModeSince(s.Journal), LostFrom: s.Journal.LostFrom,
@@ -39,7 +39,7 @@ func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int {
 		return strings.Compare(a.Name+"\x00"+a.UID, b.Name+"\x00"+b.UID)
 	})
-	status.Things = thingsOf(fsm.Look(s, p, now))
+	status.Things = thingsOf(fsm.NewWorld(s, p, now))
 	return status
 }
 
@@ -151,8 +151,8 @@ func EventsOf(ctx context.Context, store journal.Store, query journal.Query, fol
 	}
 }
 
-// forStatus removes details of open actions that only the runner needs. The history still has them.
-func forStatus(open []journal.ActionRecord) []journal.ActionRecord {
+// withoutRunnerDetails removes details of open actions that only the runner needs. The history still has them.
+func withoutRunnerDetails(open []journal.ActionRecord) []journal.ActionRecord {
 	for i := range open {
 		open[i].Warned, open[i].CancellingBy = nil, ""
 		steps := maps.Clone(open[i].Steps)

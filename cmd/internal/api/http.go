@@ -32,7 +32,7 @@ type Health interface {
 // /healthz answers 200 with an empty body while the process serves. /readyz answers 200, or 503 with the reasons. The
 // reasons are text or, if the request accepts application/json, {"ready": …, "reasons": […]}.
 //
-// Every client can reach the port, so its connections are limited; see [limit].
+// Every client can reach the port, so its connections are limited; see [limitConnections].
 func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metrics prometheus.Gatherer, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -42,7 +42,7 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxRequestsInFlight: 4,
 		Timeout:             20 * time.Second,
 	}))
-	limited := limit(listener, maxConnections, maxConnectionsPerAddress)
+	limited := limitConnections(listener, maxConnections, maxConnectionsPerAddress)
 	server := &http.Server{
 		ConnState:         limited.follow,
 		Handler:           http.MaxBytesHandler(mux, 4<<10),

@@ -140,7 +140,7 @@ func busyMetrics(t *testing.T) *Metrics {
 		Holds: map[string]journal.ActionHeld{"": {Preflight: "StormBrake"}},
 	}
 	state.Refusals = []fsm.Refusal{{Kind: journal.ActionPurgeNode, Rule: "Paused"}}
-	m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
+	m.State(fsm.NewWorld(state, fsm.Policy{}, time.Now()))
 	return m
 }
 
@@ -165,7 +165,7 @@ func TestStepsAreMeasuredByWhatThePlanSaysThatTheyDo(t *testing.T) {
 		"open when EKCO started": func(m *Metrics, _ func(journal.Payload)) {
 			state := fsm.NewState(fsmnode.Capability())
 			state.Actions["a"] = &record
-			m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
+			m.State(fsm.NewWorld(state, fsm.Policy{}, time.Now()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestAClockThatJumpsIsCountedAndDoesNotCountAsTheTimeOfAStep(t *testing.T) {
 	}
 	state, skew := fsm.NewState(fsmnode.Capability()), journal.Duration(-70*time.Minute)
 	state.Clock.Skew = &skew
-	m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
+	m.State(fsm.NewWorld(state, fsm.Policy{}, time.Now()))
 	_, body := get(t, "GET", serveNetwork(t, fakeHealth{}, m)+"/metrics", "")
 	for _, line := range []string{"ekco_clock_jumps_total 1", "ekco_clock_skew_seconds -4200", `ekco_step_duration_seconds_sum{step="delete-node"} 2`} {
 		if !strings.Contains(body, line) {

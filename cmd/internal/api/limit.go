@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// limit returns a listener that limits idle connections and connections with a running request: all at most in total,
-// and each at most for one address.
+// limitConnections returns a listener that limits idle connections and connections with a running request: all at most
+// in total, and each at most for one address.
 //
 // It never makes a client wait. If there are too many connections, it closes the oldest connection of the address that
 // has the most. So a new client always has time for its request, and a client with few connections loses none because
 // of a client with many. Idle connections and running requests are counted separately, so that idle connections end no
 // request.
-func limit(listener net.Listener, all, each int) *limitedListener {
+func limitConnections(listener net.Listener, all, each int) *limitedListener {
 	return &limitedListener{Listener: listener, all: all, each: each, open: make(map[*limitedConn]struct{})}
 }
 

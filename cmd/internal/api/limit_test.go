@@ -203,7 +203,7 @@ func TestConnectionsAreBoundedAllInAllAndOfEachAddress(t *testing.T) {
 		"of one address": {100, 3, func(int) string { return "10.0.0.1" }},
 		"all in all":     {3, 100, func(i int) string { return fmt.Sprintf("10.0.0.%d", i) }},
 	} {
-		l := limit(nil, test.all, test.each)
+		l := limitConnections(nil, test.all, test.each)
 		for i := range 10 {
 			here, there := net.Pipe()
 			defer there.Close()

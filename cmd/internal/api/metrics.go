@@ -146,14 +146,14 @@ func (m *Metrics) Folded(event journal.Decoded) {
 	case *journal.ActionPlanned:
 		m.tracked.plan(event.Action, p.Plan)
 	case *journal.StepStarted:
-		m.tracked.begin(event.Event, p.Step)
+		m.tracked.beginStep(event.Event, p.Step)
 	case *journal.StepFailed:
 		if p.CutShort {
 			break // a cancelled step has not failed
 		}
 		m.stepFailures.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
-		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {
+		if took, known := m.tracked.endStep(event.Event, p.Step); known && !p.DryRun {
 			m.stepSeconds.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Observe(took.Seconds())
 		}
 	case *journal.ClockJumped:
@@ -172,7 +172,7 @@ func (m *Metrics) State(s *fsm.World) {
 		vector.Reset()
 	}
 	m.setToZero(s.State)
-	m.measure(s)
+	m.replaceMeasures(s)
 	for _, thing := range s.Things {
 		m.machines.WithLabelValues(thing.Machine(), string(thing.State)).Inc()
 	}
@@ -218,15 +218,15 @@ func (m *Metrics) Requested(verb, resource string, code int) {
 
 // CephRan records the time of one ceph command.
 func (m *Metrics) CephRan(kind string, took time.Duration, err error) {
-	m.cephSeconds.WithLabelValues(kind, result(err)).Observe(took.Seconds())
+	m.cephSeconds.WithLabelValues(kind, resultLabel(err)).Observe(took.Seconds())
 }
 
 // EtcdAnswered records the time of one call to etcd.
 func (m *Metrics) EtcdAnswered(call string, took time.Duration, err error) {
-	m.etcdSeconds.WithLabelValues(call, result(err)).Observe(took.Seconds())
+	m.etcdSeconds.WithLabelValues(call, resultLabel(err)).Observe(took.Seconds())
 }
 
-func result(err error) string {
+func resultLabel(err error) string {
 	if err != nil {
 		return "error"
 	}

@@ -41,7 +41,7 @@ func TestAScrapeDoesNotWaitForItself(t *testing.T) {
 	state := fsm.NewState(fsmnode.Capability())
 	// The loop hands over its state before it answers who asks for a status.
 	m.Attend(func(context.Context) (Status, error) {
-		m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
+		m.State(fsm.NewWorld(state, fsm.Policy{}, time.Now()))
 		return Status{}, nil
 	}, nil)
 	if _, err := m.Gatherer().Gather(); err != nil {
@@ -51,7 +51,7 @@ func TestAScrapeDoesNotWaitForItself(t *testing.T) {
 
 func TestWhatCanBeCountedIsCountedFromTheStart(t *testing.T) {
 	m := NewMetrics()
-	m.State(fsm.Look(fsm.NewState(fsmnode.Capability()), fsm.Policy{}, time.Now()))
+	m.State(fsm.NewWorld(fsm.NewState(fsmnode.Capability()), fsm.Policy{}, time.Now()))
 	for want, vector := range map[string]float64{
 		"machines":     testutil.ToFloat64(m.machines.WithLabelValues("node", "Unknown")),
 		"open actions": testutil.ToFloat64(m.openActions.WithLabelValues("purge-node", "Stalled")),

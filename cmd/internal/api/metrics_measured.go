@@ -10,8 +10,8 @@ import (
 // goroutine that calls [Metrics.State] uses it.
 type measureGauges map[string]*prometheus.GaugeVec
 
-// measure replaces all values with the present ones.
-func (m *Metrics) measure(w *fsm.World) {
+// replaceMeasures replaces all values with the present ones.
+func (m *Metrics) replaceMeasures(w *fsm.World) {
 	for _, vector := range m.measured {
 		vector.Reset()
 	}

@@ -19,7 +19,7 @@ func (scale) Name() string       { return "scale" }
 func (scale) New(*fsm.Thing) any { return new(float64) }
 func (scale) Table() fsm.Table {
 	return fsm.Table{Name: "scale", Title: "A scale", Initial: "Still", Over: []string{"Gone"}, Transitions: []fsm.Transition{
-		{Event: "gone", From: []string{"Still"}, To: "Gone", When: "it is gone", Tells: func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{} }},
+		{Event: "gone", From: []string{"Still"}, To: "Gone", When: "it is gone", Report: func(*fsm.Thing, journal.State, time.Time) fsm.Report { return fsm.Report{} }},
 	}}
 }
 func (scale) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
@@ -39,7 +39,7 @@ func TestWhatAMachineMeasuresIsAMetric(t *testing.T) {
 	state, m := fsm.NewState(fsm.Capability{Machine: scale{}}), NewMetrics()
 	show := func(want string) {
 		t.Helper()
-		m.State(fsm.Look(state, fsm.Policy{}, time.Now()))
+		m.State(fsm.NewWorld(state, fsm.Policy{}, time.Now()))
 		if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(want), "ekco_scale_kilograms", "ekco_scale_part"); err != nil {
 			t.Error(err)
 		}

@@ -54,14 +54,14 @@ func (t openActionData) doesOf(event journal.Event, step string) string {
 	return cmp.Or(t.does[event.Action][step], unknown)
 }
 
-func (t openActionData) begin(event journal.Event, step string) {
+func (t openActionData) beginStep(event journal.Event, step string) {
 	if t.steps[event.Action] == nil {
 		t.steps[event.Action] = make(map[string]time.Time)
 	}
 	t.steps[event.Action][step] = event.Time
 }
 
-func (t openActionData) end(event journal.Event, step string) (time.Duration, bool) {
+func (t openActionData) endStep(event journal.Event, step string) (time.Duration, bool) {
 	began, known := t.steps[event.Action][step]
 	delete(t.steps[event.Action], step)
 	return max(0, event.Time.Sub(began)), known

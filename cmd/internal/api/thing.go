@@ -58,7 +58,7 @@ type ContestStatus struct {
 	Key    string    `json:"key"`
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
-	// Until is when EKCO may repeat it.
+	// Until is when EKCO may repeat the change.
 	Until time.Time `json:"until"`
 }
 
@@ -98,13 +98,13 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 		Now: now, Machine: t.Machine(), Subject: t.Subject, State: t.State, Since: t.Since, FactsSeq: t.FactsSeq, GoneSeq: t.GoneSeq,
 		Actions: []journal.ActionRecord{}, Refusals: []fsm.Refusal{}, Next: []fsm.Upcoming{},
 	}
-	for _, record := range forStatus(s.OpenActions()) {
+	for _, record := range withoutRunnerDetails(s.OpenActions()) {
 		if fsm.Key(record.Subject) == fsm.Key(t.Subject) {
 			explained.Actions = append(explained.Actions, record)
 		}
 	}
 	for _, refusal := range s.Refusals {
-		if concerns(s, refusal, t) {
+		if concernsThing(s, refusal, t) {
 			explained.Refusals = append(explained.Refusals, refusal)
 		}
 	}
@@ -123,8 +123,8 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 	return explained
 }
 
-// concerns reports whether a refusal prevents that EKCO acts on the thing.
-func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
+// concernsThing reports whether a refusal prevents that EKCO acts on the thing.
+func concernsThing(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 	if refusal.Subject != journal.ClusterSubject {
 		return fsm.Key(refusal.Subject) == fsm.Key(t.Subject)
 	}

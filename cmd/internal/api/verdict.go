@@ -67,7 +67,7 @@ type Problem struct {
 	Command string `json:"command"`
 }
 
-// apiGrace is how long the Kubernetes API may not answer before that needs a person. An API server that restarts
+// apiGrace is how long the Kubernetes API may not answer before a person is needed. An API server that restarts
 // answers again in less time.
 const apiGrace = 5 * time.Minute
 
@@ -75,28 +75,20 @@ const apiGrace = 5 * time.Minute
 // first. verb returns the name of a kind of action.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
 	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), pauseProblems(status), mirrorProblems(status),
-		actionProblems(status, verb), nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
+		actionProblems(status, verb), nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defectProblems(status))
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(problemRank(a), problemRank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
 	switch {
 	case len(problems) > 0 && problems[0].NeedsYou:
 		status.Verdict = OverallNeedsYou
-	case paused(status):
+	case isPaused(status):
 		status.Verdict = OverallPaused
 	case len(problems) > 0 || len(status.Actions) > 0 || status.Starting != nil:
 		status.Verdict = OverallWorking
 	}
 }
 
-// at returns a pointer to the time, or nil for an unknown time.
-func at(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func rank(p Problem) int {
+func problemRank(p Problem) int {
 	if p.NeedsYou {
 		return 0
 	}
@@ -107,20 +99,20 @@ func journalProblems(status *Status) (problems []Problem) {
 	j := status.Journal
 	if u := j.Unopened; u != nil {
 		return []Problem{{
-			Kind: ProblemJournalNotOpen, NeedsYou: true, Since: at(u.Since), Reason: "the journal is not open, so EKCO only observes: " + u.Problem,
+			Kind: ProblemJournalNotOpen, NeedsYou: true, Since: timeOrNil(u.Since), Reason: "the journal is not open, so EKCO only observes: " + u.Problem,
 			Advice:  "EKCO leaves the file unchanged and retries at " + words.Stamp(u.NextTry),
 			Command: "ekco journal verify",
 		}}
 	}
 	if what := safeModeReason(j); what != "" {
 		problems = append(problems, Problem{
-			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: what,
+			Kind: ProblemSafeMode, NeedsYou: true, Since: timeOrNil(j.SafeModeSince), Reason: what,
 			Advice: "the command shows what is lost and asks; then EKCO works again", Command: "ekco journal accept",
 		})
 	}
 	if !j.Writable && j.Error != "" {
 		problems = append(problems, Problem{
-			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: at(j.UnwritableSince), Reason: "the journal cannot be written, so EKCO does nothing: " + j.Error,
+			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: timeOrNil(j.UnwritableSince), Reason: "the journal cannot be written, so EKCO does nothing: " + j.Error,
 			Advice: "free space on its file system, or make it writable again; EKCO continues automatically", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
 		})
 	}
@@ -137,7 +129,7 @@ func mirrorProblems(status *Status) []Problem {
 	default:
 		return nil
 	}
-	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "EKCO retries; until then the EKCO of another machine would not know of them"}}
+	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "EKCO retries; until the mirror is written, an EKCO on another machine would not know these actions"}}
 }
 
 // safeModeReason returns the reason why EKCO is in safe mode, or "". A damaged journal usually lacks its newest events,
@@ -168,7 +160,7 @@ func operatorProblems(status *Status) (problems []Problem) {
 			since, reason = o.StoppedAt, "no operator runs: the last one stopped"
 		}
 		problems = append(problems, Problem{
-			Kind: ProblemNotRunning, NeedsYou: true, Since: at(since), Reason: reason,
+			Kind: ProblemNotRunning, NeedsYou: true, Since: timeOrNil(since), Reason: reason,
 			Advice: "see why its pod does not run, or whether an installer stopped it", Command: "kubectl -n kurl get deployment,pods -l app=ekc-operator",
 		})
 	}
@@ -178,13 +170,13 @@ func operatorProblems(status *Status) (problems []Problem) {
 			reason += ": " + status.API.Error
 		}
 		problems = append(problems, Problem{
-			Kind: ProblemAPIUnreachable, NeedsYou: status.Now.Sub(lost) >= apiGrace, Since: at(lost), Reason: reason,
+			Kind: ProblemAPIUnreachable, NeedsYou: status.Now.Sub(lost) >= apiGrace, Since: timeOrNil(lost), Reason: reason,
 			Advice: "EKCO continues automatically when it answers again", Command: "kubectl get --raw /readyz?verbose",
 		})
 	}
 	if ahead := status.Clock.APIAhead; ahead != 0 {
 		problems = append(problems, Problem{
-			Kind: ProblemClock, NeedsYou: true, Since: at(o.StartedAt), Reason: "the clock of EKCO's machine is " + words.Apart(ahead),
+			Kind: ProblemClock, NeedsYou: true, Since: timeOrNil(o.StartedAt), Reason: "the clock of EKCO's machine is " + words.Apart(ahead),
 			Advice: "set the clock that is wrong, then restart EKCO", Command: "timedatectl",
 		})
 	}
@@ -194,8 +186,8 @@ func operatorProblems(status *Status) (problems []Problem) {
 // pausedTooLong is the age at which a pause of everything was probably forgotten.
 const pausedTooLong = 24 * time.Hour
 
-// paused reports whether EKCO is paused for the whole cluster.
-func paused(status *Status) bool {
+// isPaused reports whether EKCO is paused for the whole cluster.
+func isPaused(status *Status) bool {
 	_, everything := status.Pauses[""]
 	return everything
 }
@@ -207,7 +199,7 @@ func pauseProblems(status *Status) (problems []Problem) {
 		if key != "" && !holds {
 			continue
 		}
-		problem := Problem{Kind: ProblemPaused, NeedsYou: holds && pause.Until.IsZero(), Since: at(pause.At)}
+		problem := Problem{Kind: ProblemPaused, NeedsYou: holds && pause.Until.IsZero(), Since: timeOrNil(pause.At)}
 		reason := "EKCO does nothing"
 		if key == "" {
 			problem.NeedsYou = holds || status.Now.Sub(pause.At) >= pausedTooLong
@@ -253,22 +245,22 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Kind, problem.NeedsYou = ProblemUnreadable, true
 			problem.Reason, problem.Advice = what+" cannot be read by this EKCO: "+action.Unreadable, "run the newer EKCO that wrote it"
 		case action.Stalled != nil:
-			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, at(action.StalledAt)
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, timeOrNil(action.StalledAt)
 			problem.Reason = fmt.Sprintf("%s is stalled at %s: %s", what, action.Stalled.Step, action.Stalled.Reason)
 			problem.Advice = "after repairing the cause, run: ekco retry " + action.ID + NextTryHint(action)
 		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
-			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, at(waits.Since)
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, timeOrNil(waits.Since)
 			problem.Reason = what + " " + waits.Missing
 			if !strings.HasPrefix(waits.Missing, "waits for ") {
 				problem.Reason = fmt.Sprintf("%s waits at %s: %s", what, others, waits.Missing)
 			}
 			problem.Advice = "it continues automatically once that is released; see what holds it"
 		case hold.Preflight == journal.HoldNextAttempt:
-			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, timeOrNil(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s keeps failing at %s: %s", what, step, hold.Reason)
 			problem.Advice = "EKCO keeps retrying; after repairing the cause, to retry at once, run: ekco retry " + action.ID
 		case len(action.Holds) > 0:
-			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, timeOrNil(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
 			problem.Advice = "it continues automatically when that is gone"
 			if needy {
@@ -290,7 +282,7 @@ func NextTryHint(action journal.ActionRecord) string {
 	return "; EKCO retries it at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
-// othersGrace is how long a step may wait for another program or a person before that is a problem.
+// othersGrace is how long a step may wait for another program or a person before the wait is a problem.
 const othersGrace = 30 * time.Second
 
 // heldByOthers returns the step that has waited for others for the longest time, if it has waited longer than
@@ -298,14 +290,14 @@ const othersGrace = 30 * time.Second
 func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress, tooLong bool) {
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
 		held := steps[id]
-		if held.Foreign && now.Sub(held.Since) >= othersGrace && (step == "" || held.Since.Before(waits.Since)) {
+		if held.NeedsOthers && now.Sub(held.Since) >= othersGrace && (step == "" || held.Since.Before(waits.Since)) {
 			step, waits = id, held
 		}
 	}
 	return step, waits, step != "" && now.Sub(waits.Since) >= attemptGrace
 }
 
-// attemptGrace is how long the attempts of a step may fail before that needs a person. Temporary causes end in less
+// attemptGrace is how long the attempts of a step may fail before a person is needed. Temporary causes end in less
 // time.
 const attemptGrace = 5 * time.Minute
 
@@ -352,12 +344,12 @@ func nodeProblems(status *Status) (problems []Problem) {
 			continue
 		}
 		problem := Problem{
-			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID] && !settling, Thing: "node/" + node.Name, Since: at(node.UnreachableSince),
+			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID] && !settling, Thing: "node/" + node.Name, Since: timeOrNil(node.UnreachableSince),
 			Reason: fmt.Sprintf("node %s is lost since %s", node.Name, words.Stamp(node.UnreachableSince)),
 			Advice: adviceOfLost(status, node.Name), Command: "ekco explain node/" + node.Name,
 		}
 		if node.Flapping {
-			problem.Since, problem.Reason = at(node.Since), fmt.Sprintf("node %s is flapping, so EKCO does not act on it", node.Name)
+			problem.Since, problem.Reason = timeOrNil(node.Since), fmt.Sprintf("node %s is flapping, so EKCO does not act on it", node.Name)
 			problem.Advice = "check its network and its kubelet; EKCO continues when it is stable"
 		}
 		problems = append(problems, problem)
@@ -371,7 +363,7 @@ func thingProblems(status *Status) (problems []Problem) {
 		if thing.NeedsPerson != "" {
 			name := thing.Machine + "/" + thing.Name
 			problems = append(problems, Problem{
-				Kind: ProblemNeedsPerson, NeedsYou: true, Thing: name, Since: at(thing.Since),
+				Kind: ProblemNeedsPerson, NeedsYou: true, Thing: name, Since: timeOrNil(thing.Since),
 				Reason: fmt.Sprintf("%s is %s: %s", name, thing.State, thing.NeedsPerson), Advice: thing.Advice, Command: "ekco explain " + name,
 			})
 		}
@@ -392,7 +384,7 @@ func adviceOfLost(status *Status, node string) string {
 }
 
 // isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
-// that if EKCO would not act on them anyway.
+// such a loss if EKCO would not act on these nodes anyway.
 func isHalfLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {
@@ -411,7 +403,7 @@ func isHalfLost(nodes []NodeStatus) bool {
 func refusalProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, refusal := range status.Refusals {
 		problem := Problem{
-			Kind: ProblemBlocked, NeedsYou: refusal.NeedsPerson, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
+			Kind: ProblemBlocked, NeedsYou: refusal.NeedsPerson, Thing: thingName(refusal.Subject), Since: timeOrNil(refusal.Since),
 			Reason: fmt.Sprintf("%s is blocked by %s: %s", actionText(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
 			Advice: "EKCO continues automatically when that is gone", Command: "ekco status",
 		}
@@ -423,7 +415,7 @@ func refusalProblems(status *Status, verb func(journal.ActionKind) string) (prob
 	return problems
 }
 
-func defects(status *Status) (problems []Problem) {
+func defectProblems(status *Status) (problems []Problem) {
 	for _, text := range status.Defects {
 		problems = append(problems, Problem{
 			Kind: ProblemDefect, Reason: text, Advice: "it is a defect of EKCO or of its journal; report it with the file that the command writes",

@@ -24,7 +24,7 @@ func inVain(of journal.ActionRecord, since time.Time) journal.ActionRecord {
 func heldByFinalizer(s *Status, action journal.ActionRecord, ago time.Duration) {
 	s.Actions = []journal.ActionRecord{action}
 	s.Progress = map[string]map[string]actions.Progress{action.ID: {
-		"delete-node": {Missing: "waits for finalizer a/b", Foreign: true, Since: s.Now.Add(-ago)},
+		"delete-node": {Missing: "waits for finalizer a/b", NeedsOthers: true, Since: s.Now.Add(-ago)},
 	}}
 }
 
@@ -136,7 +136,7 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			action := purge
 			action.Holds = map[string]journal.ActionHeld{"purge-osd 1": {Preflight: "CephHealthy", Reason: "HEALTH_WARN"}}
 			heldByFinalizer(s, action, 5*time.Minute)
-			s.Progress[purge.ID]["a-step"] = actions.Progress{Missing: "waits for finalizer c/d", Foreign: true, Since: s.Now.Add(-time.Minute)}
+			s.Progress[purge.ID]["a-step"] = actions.Progress{Missing: "waits for finalizer c/d", NeedsOthers: true, Since: s.Now.Add(-time.Minute)}
 		}, OverallNeedsYou, []ProblemKind{ProblemHeld}},
 		"a step takes its time": {func(s *Status) {
 			heldByFinalizer(s, purge, time.Hour)
@@ -238,7 +238,7 @@ func TestAProblemSaysSinceWhenItIsThere(t *testing.T) {
 		"a stall": {Actions: []journal.ActionRecord{{ID: "a", Subject: node, Stalled: &journal.ActionStalled{}, StalledAt: then}}},
 		"others": {
 			Now: then.Add(time.Minute), Actions: []journal.ActionRecord{{ID: "a", Subject: node}},
-			Progress: map[string]map[string]actions.Progress{"a": {"x": {Foreign: true, Missing: "m", Since: then}}},
+			Progress: map[string]map[string]actions.Progress{"a": {"x": {NeedsOthers: true, Missing: "m", Since: then}}},
 		},
 		"safe mode": {Journal: JournalStatus{SafeMode: &journal.JournalSalvaged{}, SafeModeSince: then}},
 		"its other": {Journal: JournalStatus{Outdated: &journal.JournalOutdated{}, SafeModeSince: then}},
@@ -311,7 +311,7 @@ func TestOfSeveralStepsThatOthersHoldTheFirstIsNamed(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	steps := map[string]actions.Progress{"a": {Missing: "m", Since: now.Add(-time.Hour)}}
 	for _, id := range []string{"b", "c", "d", "e", "f", "g", "h", "i", "j"} {
-		steps[id] = actions.Progress{Foreign: true, Missing: id, Since: now.Add(-time.Hour)}
+		steps[id] = actions.Progress{NeedsOthers: true, Missing: id, Since: now.Add(-time.Hour)}
 	}
 	if step, waits, tooLong := heldByOthers(now, steps); step != "b" || waits.Missing != "b" || !tooLong {
 		t.Errorf("it is %s: %+v", step, waits)

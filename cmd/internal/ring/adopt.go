@@ -71,7 +71,7 @@ func (r *Ring) ofOtherCluster(content mirror.Content) bool {
 func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ...mirror.AdoptOption) error {
 	var result error
 	err := r.do(ctx, func(s *fsm.State) {
-		if result = r.catchUp(ctx); result != nil {
+		if result = r.foldNewEvents(ctx); result != nil {
 			return
 		}
 		if content.JournalID == r.journalID {

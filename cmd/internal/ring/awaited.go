@@ -22,8 +22,8 @@ type awaited struct {
 // lastStartStep is the last thing for which a start waits.
 const lastStartStep = "list the nodes"
 
-// await records the state of the start.
-func (r *Ring) await(what string, err error) {
+// recordAwaited records the state of the start.
+func (r *Ring) recordAwaited(what string, err error) {
 	now := &awaited{what: what, err: err, since: r.clock.Now()}
 	if before := r.startStatus.Load(); before != nil && before.what == what && before.err != nil {
 		now.since = before.since
@@ -63,8 +63,7 @@ func (r *Ring) startProgress(s *fsm.State) (*api.Starting, fsm.APIState) {
 	return starting, outage
 }
 
-// process describes this process.
-func (r *Ring) process() api.OperatorStatus {
+func (r *Ring) processStatus() api.OperatorStatus {
 	id := r.cfg.Identity
 	return api.OperatorStatus{
 		Running: !r.cfg.forCommand(), PID: id.PID,
@@ -94,7 +93,7 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	trouble := r.store.trouble()
 	switch {
 	case trouble != nil && r.cfg.forCommand():
-		return "no operator runs, and this command can change nothing: " + trouble.what() + "; free space on its file system, or make it writable again, and run the command again"
+		return "no operator runs, and this command can change nothing: " + trouble.withoutAdvice() + "; free space on its file system, or make it writable again, and run the command again"
 	case trouble != nil:
 		return trouble.Error()
 	}

@@ -53,7 +53,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		if status.Starting != nil {
 			status.AsOf = api.LastSeen(s)
 		}
-		status.Absent = append(status.Absent, b.ring.cfg.Without...)
+		status.Absent = append(status.Absent, b.ring.cfg.NotDone...)
 		if b.ring.observers != nil {
 			status.Absent = append(status.Absent, b.ring.observers.Absent()...)
 		}
@@ -61,7 +61,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	status.Operator = b.ring.process()
+	status.Operator = b.ring.processStatus()
 	status.Journal.Stat = stat
 	status.NotMirrored = b.ring.mirror.Missing()
 	if err := b.ring.mirror.Failing(); err != nil {
@@ -94,7 +94,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 		return api.Admission{}, err
 	}
 	var answer api.Admission
-	err = b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+	err = b.appendInLoop(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		admission, err := fsm.Admit(s, b.ring.cfg.Policy, b.ring.clock.Now(), request)
 		answer = api.Admission{
 			Action: admission.Action, Resumed: admission.Resumed,
@@ -105,7 +105,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 		}
 		return admission.Events, err
 	})
-	return answer, b.translate(ctx, err)
+	return answer, b.translateError(ctx, err)
 }
 
 // ExplainThing implements api.Backend.
@@ -136,7 +136,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 		}
 	})
 	if err := errors.Join(err, admitErr); err != nil {
-		return api.Explanation{}, b.translate(ctx, err)
+		return api.Explanation{}, b.translateError(ctx, err)
 	}
 	if admission.AlreadyDone {
 		return api.Explanation{Kind: request.Kind, AlreadyDone: true, Message: admission.Message}, nil
@@ -183,13 +183,13 @@ func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time
 
 // Do implements api.Backend.
 func (b *Backend) Do(ctx context.Context, command api.Command) error {
-	err := b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return command.Decide(s, b.ring.clock.Now()) })
+	err := b.appendInLoop(ctx, func(s *fsm.State) ([]journal.Draft, error) { return command.Decide(s, b.ring.clock.Now()) })
 	if err != nil {
-		return b.translate(ctx, err)
+		return b.translateError(ctx, err)
 	}
 	switch command.(type) {
 	case api.PauseRequest, api.ResumeRequest:
-		return b.isMirrored(ctx)
+		return b.awaitMirrored(ctx)
 	}
 	return nil
 }
@@ -197,9 +197,9 @@ func (b *Backend) Do(ctx context.Context, command api.Command) error {
 // mirrorWait is how long the answer to a pause request waits for the mirror.
 const mirrorWait = 8 * time.Second
 
-// isMirrored waits for the mirror. It returns nil once the mirror has the pause or its end, and otherwise an error that
-// wraps [api.ErrNotMirrored]. The pause is in force in both cases.
-func (b *Backend) isMirrored(ctx context.Context) error {
+// awaitMirrored waits for the mirror. It returns nil once the mirror has the pause or its end, and otherwise an error
+// that wraps [api.ErrNotMirrored]. The pause is in force in both cases.
+func (b *Backend) awaitMirrored(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, mirrorWait)
 	defer cancel()
 	err := errNotOperator
@@ -216,12 +216,12 @@ func (b *Backend) isMirrored(ctx context.Context) error {
 
 var errNotOperator = errors.New("a dry run, or a command without an operator, does not write it")
 
-// write calls decide and appends the drafts in the loop, so that nothing changes in between. It also appends drafts
-// that come with an error, such as a refusal.
-func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
+// appendInLoop calls decide and appends the drafts in the loop, so that nothing changes in between. It also appends
+// drafts that come with an error, such as a refusal.
+func (b *Backend) appendInLoop(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
 	var result error
 	err := b.ring.do(ctx, func(s *fsm.State) {
-		if result = b.ring.catchUp(ctx); result != nil {
+		if result = b.ring.foldNewEvents(ctx); result != nil {
 			return
 		}
 		drafts, err := decide(s)
@@ -281,9 +281,9 @@ type unknownObject interface {
 	Unseen() string
 }
 
-// translate gives an error its identity for the socket. If EKCO does not see the cluster, it returns that reason
+// translateError gives an error its identity for the socket. If EKCO does not see the cluster, it returns that reason
 // instead of "unknown".
-func (b *Backend) translate(ctx context.Context, err error) error {
+func (b *Backend) translateError(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[unknownObject](err); ok {
 		if why := b.blindReason(ctx); why != "" {
 			err = fmt.Errorf("%s: %s%w", unknown.Unseen(), why, api.Hidden(err))

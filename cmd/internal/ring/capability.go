@@ -82,7 +82,7 @@ func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 // kinds combines the definition of each kind of action with its rule set. It returns an error if one of them is
 // missing, because an action of this kind would wait forever.
 func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
-	terms, err := fsm.Standing(all.Machines()...)
+	terms, err := fsm.TermsByKind(all.Machines()...)
 	if err != nil {
 		return nil, err
 	}

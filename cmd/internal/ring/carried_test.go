@@ -426,7 +426,7 @@ func TestAnEKCOBesideAnIncompleteMirrorKeepsItsPausesAndHolds(t *testing.T) {
 		mirrored := w.mirror()
 		w.store = memory.New(memory.Clock(w.now))
 		in = w.started()
-		verdict := in.mirrored(t.Context(), journal.ActionRecord{Kind: journal.ActionPurgeNode, Plan: journal.Plan{Steps: []journal.PlannedStep{{Irreversible: true}}}})
+		verdict := in.requireMirrored(t.Context(), journal.ActionRecord{Kind: journal.ActionPurgeNode, Plan: journal.Plan{Steps: []journal.PlannedStep{{Irreversible: true}}}})
 		if adopted := w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}}); len(adopted) != 0 {
 			t.Errorf("taken over was %s, which may depend on what is in the missing part", adopted[0].Payload)
 		}

@@ -55,7 +55,7 @@ func (r *Ring) followClock(ctx context.Context) error {
 		return nil
 	}
 	r.unrecordedJump, r.lastLook = nil, lastSearch{}
-	return r.catchUp(ctx)
+	return r.foldNewEvents(ctx)
 }
 
 // clockSkew returns how far the API server's clock is ahead of the ring's clock, or nil if unknown.

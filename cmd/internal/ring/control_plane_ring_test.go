@@ -92,7 +92,7 @@ func (p *plane) program(node string, args []string) (any, error) {
 		Dir: kubelet.Dir, TTL: month, IsDue: fsmcertificates.IsDue, Now: time.Now, Kubelet: kubelet, NewKey: p.keys.New, Patience: actionscertificates.RotatePatience, Say: func(string) {},
 	}
 	result, err := rotation.Run(context.Background())
-	if err := result.Failure(err); err != nil {
+	if err := result.TaskError(err); err != nil {
 		return nil, err
 	}
 	return rotation.Renewed(result), nil

@@ -104,9 +104,9 @@ func (lampMachine) New(*fsm.Thing) any { return &lampFacts{} }
 func lampOf(t *fsm.Thing) *lampFacts   { return t.Data.(*lampFacts) }
 
 // lampTells is what the event of a transition says, and which event led to it.
-func lampTells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
-	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-		return fsm.Telling{Reason: reason, Cause: t.Newest()}
+func lampTells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Report {
+	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
+		return fsm.Report{Reason: reason, Cause: t.Newest()}
 	}
 }
 
@@ -116,12 +116,12 @@ func (lampMachine) Table() fsm.Table {
 		Name: lampName, Title: "A lamp", About: "Its identity is the UID of the ConfigMap; the porch lamp has none.",
 		Initial: string(lampDark), Over: fsm.Names(lampRemoved),
 		Transitions: []fsm.Transition{
-			{Event: "light", From: fsm.Names(lampDark, lampBurning), To: string(lampLighting), When: "a light-lamp action is open", Tells: lampTells("it is being lit")},
-			{Event: "renew", From: fsm.Names(lampDark, lampBurning), To: string(lampRenewing), When: "a renew-bulb action is open", Tells: lampTells("its bulb is being renewed")},
-			{Event: "lit", From: fsm.Names(lampDark, lampLighting, lampRenewing), To: string(lampBurning), When: "it burns", Tells: lampTells("it burns")},
-			{Event: "out", From: fsm.Names(lampBurning, lampLighting, lampRenewing), To: string(lampDark), When: "it does not burn", Tells: lampTells("it does not burn")},
-			{Event: "removed", From: present, To: string(lampRemoved), When: "there is no such lamp any more", Tells: lampTells("it was removed")},
-			{Event: "back", From: fsm.Names(lampRemoved), To: string(lampDark), When: "there is such a lamp again", Tells: lampTells("it is back")},
+			{Event: "light", From: fsm.Names(lampDark, lampBurning), To: string(lampLighting), When: "a light-lamp action is open", Report: lampTells("it is being lit")},
+			{Event: "renew", From: fsm.Names(lampDark, lampBurning), To: string(lampRenewing), When: "a renew-bulb action is open", Report: lampTells("its bulb is being renewed")},
+			{Event: "lit", From: fsm.Names(lampDark, lampLighting, lampRenewing), To: string(lampBurning), When: "it burns", Report: lampTells("it burns")},
+			{Event: "out", From: fsm.Names(lampBurning, lampLighting, lampRenewing), To: string(lampDark), When: "it does not burn", Report: lampTells("it does not burn")},
+			{Event: "removed", From: present, To: string(lampRemoved), When: "there is no such lamp any more", Report: lampTells("it was removed")},
+			{Event: "back", From: fsm.Names(lampRemoved), To: string(lampDark), When: "there is such a lamp again", Report: lampTells("it is back")},
 		},
 	}
 }
@@ -168,7 +168,7 @@ func (lampMachine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 // lampWants wants an action when the lamp has been as it is for long enough. What the
 // last one has changed need not be seen yet, or was undone before anybody saw it.
 func lampWants(t *fsm.Thing, w *fsm.World, want func(fsm.Want), kind journal.ActionKind, change *journal.Change) {
-	again, may := t.Again(kind, w.Policy, lampRest)
+	again, may := t.RepeatDue(kind, w.Policy, lampRest)
 	if !may {
 		return
 	}

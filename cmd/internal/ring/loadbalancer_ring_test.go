@@ -96,7 +96,7 @@ func (f *fleet) live(arm func(*incarnation)) *incarnation {
 	capability := Capability{
 		Fsm: fsmbalancer.Capability(), Words: fsmbalancer.Words, Policy: f.settings,
 		Actions: func(kube.API) []actions.Definition {
-			return actionsbalancer.New(actionsbalancer.Parts{
+			return actionsbalancer.New(actionsbalancer.Dependencies{
 				Tasks: tasks, Running: running, List: list, Image: "replicated/ekco:v1",
 				Command: []string{"host-task", "load-balancer"}, Restarted: joined.Look, Noted: noted.Look,
 				Nodes: f, HAProxy: f.settings.Image, Trial: 90 * time.Second, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},

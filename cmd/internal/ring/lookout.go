@@ -14,9 +14,9 @@ type Lookout interface {
 	// of a search that began before since is outdated. Needed is called in the loop, and must neither change nor keep
 	// the state.
 	Needed(s *fsm.State, request fsm.Request) (what string, since time.Time, needed bool)
-	// Look searches, and reports whether it found anything. seen becomes part of the request. A place that does not
-	// answer delays Look until a timeout.
-	Look(ctx context.Context, request fsm.Request) (seen any, found bool)
+	// Search reports whether it found anything. seen becomes part of the request. A place that does not answer delays
+	// Search until a timeout.
+	Search(ctx context.Context, request fsm.Request) (seen any, found bool)
 }
 
 // searchReuseTime is how long a result is reused. A user first sees the result and then requests the action, and should
@@ -69,7 +69,7 @@ func (b *Backend) withSearchResult(ctx context.Context, request fsm.Request) (fs
 		return request, err
 	}
 	look := lastSearch{what: what, began: b.ring.clock.Now()}
-	seen, found := lookout.Look(ctx, request)
+	seen, found := lookout.Search(ctx, request)
 	if ctx.Err() != nil {
 		return request, ctx.Err()
 	}

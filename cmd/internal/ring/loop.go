@@ -23,7 +23,7 @@ func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
 		return writeRetryInterval
 	}
 	r.triedToWrite = time.Now()
-	if _, err := r.store.Append(ctx, r.announcement(nil)); err != nil {
+	if _, err := r.store.Append(ctx, r.startedDraft(nil)); err != nil {
 		r.log.Debug("the journal still cannot be written", "error", err)
 		return writeRetryInterval
 	}
@@ -104,7 +104,7 @@ const maxLoopSleep = time.Hour
 
 // turn folds new events, decides until no decision is left, and returns how long the loop may sleep.
 func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
-	if err := errors.Join(r.catchUp(ctx), r.followClock(ctx)); err != nil {
+	if err := errors.Join(r.foldNewEvents(ctx), r.followClock(ctx)); err != nil {
 		return 0, err
 	}
 	if r.unrecordedJump != nil {
@@ -121,7 +121,7 @@ func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
 				"events", len(decisions.Events), "error", err)
 			return decideRetryInterval, nil
 		}
-		if err := r.catchUp(ctx); err != nil {
+		if err := r.foldNewEvents(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -136,8 +136,7 @@ func (r *Ring) sleepUntil(next time.Time) time.Duration {
 	return min(max(next.Sub(r.clock.Now()), 0), maxLoopSleep)
 }
 
-// catchUp folds all new events.
-func (r *Ring) catchUp(ctx context.Context) error {
+func (r *Ring) foldNewEvents(ctx context.Context) error {
 	for event, err := range r.cfg.Store.Read(ctx, journal.Query{After: r.state.Seq}) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -177,7 +176,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID, r.state.Carried())
 		r.refreshMirror()
 	}
-	r.cfg.Metrics.State(fsm.Look(r.state, r.cfg.Policy, r.clock.Now()))
+	r.cfg.Metrics.State(fsm.NewWorld(r.state, r.cfg.Policy, r.clock.Now()))
 	if r.state.Seq-r.lastSaved >= r.cfg.SnapshotEvery {
 		r.saveSnapshot(ctx)
 	}

@@ -50,7 +50,7 @@ func TestMirroredPassesOnlyOnceTheActionIsThereAsTheJournalHasIt(t *testing.T) {
 		pass(time.Hour)
 		w.recordRequest("purge-worker-2-1", "worker-2")
 		record := w.onlyOpen()
-		if verdict := in.mirrored(t.Context(), record); verdict.Kind != actions.VerdictPass {
+		if verdict := in.requireMirrored(t.Context(), record); verdict.Kind != actions.VerdictPass {
 			t.Errorf("the verdict is %+v", verdict)
 		}
 		if there := w.mirrored().Actions; !slices.ContainsFunc(there, func(r journal.ActionRecord) bool {
@@ -149,7 +149,7 @@ func TestOnlyAReversibleActionGoesOnBeforeItsLastStepIsMirrored(t *testing.T) {
 		} {
 			w.tell(journal.NodeSubject("worker-1", ""), journal.TypePauseSet, journal.PauseSet{Reason: c.name})
 			began := time.Now()
-			in.mirrored(t.Context(), c.record)
+			in.requireMirrored(t.Context(), c.record)
 			if waited := time.Since(began) > 0; waited != c.waits {
 				t.Errorf("%s waited: %t, want %t", c.name, waited, c.waits)
 			}
@@ -159,7 +159,7 @@ func TestOnlyAReversibleActionGoesOnBeforeItsLastStepIsMirrored(t *testing.T) {
 		w.tell(journal.NodeSubject("worker-1", ""), journal.TypePauseSet, journal.PauseSet{Reason: "the mirror cannot be written"})
 		pass(time.Minute)
 		began := time.Now()
-		if in.mirrored(t.Context(), reversible(func(*journal.ActionRecord) {})); time.Since(began) == 0 {
+		if in.requireMirrored(t.Context(), reversible(func(*journal.ActionRecord) {})); time.Since(began) == 0 {
 			t.Error("a reversible one did not wait while the mirror cannot be written")
 		}
 		w.cluster.SetLatency(0)

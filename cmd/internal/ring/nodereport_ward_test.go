@@ -57,7 +57,7 @@ func (w *ward) live(arm func(*incarnation)) *incarnation {
 	capability := Capability{
 		Fsm: fsmreport.Capability(), Words: fsmreport.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionsreport.New(actionsreport.Parts{
+			return []actions.Definition{actionsreport.New(actionsreport.Dependencies{
 				Tasks: tasks, Objects: w, Image: "replicated/ekco:v1", Command: []string{"host-task", "node-report"},
 			})}
 		},

@@ -151,6 +151,6 @@ func (o *Onlooker) foldFacts(drafts ...journal.Draft) error {
 		}
 		drafts = fsm.Decide(o.state, passivePolicy, now).Events
 	}
-	o.cfg.Metrics.State(fsm.Look(o.state, passivePolicy, now))
+	o.cfg.Metrics.State(fsm.NewWorld(o.state, passivePolicy, now))
 	return nil
 }

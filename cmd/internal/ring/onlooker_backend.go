@@ -21,7 +21,7 @@ var (
 
 // Unready implements api.Health.
 func (o *Onlooker) Unready(context.Context) []string {
-	return []string{o.refusal().Error()}
+	return []string{o.noJournalError().Error()}
 }
 
 // Status implements api.Backend. It returns the observed state, and the reason why EKCO does nothing.
@@ -38,26 +38,28 @@ func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	return status, nil
 }
 
-// refusal returns the error for all requests that need a journal.
-func (o *Onlooker) refusal() error {
+// noJournalError returns the error for all requests that need a journal.
+func (o *Onlooker) noJournalError() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return fmt.Errorf("the journal has not been open since %s, so EKCO only observes: %s; EKCO retries at %s",
 		stamp(o.unopened.Since), o.unopened.Problem, stamp(o.unopened.NextTry))
 }
 
-func (o *Onlooker) refuse() error { return fmt.Errorf("%w: %w", api.ErrRefused, o.refusal()) }
+func (o *Onlooker) refusedError() error {
+	return fmt.Errorf("%w: %w", api.ErrRefused, o.noJournalError())
+}
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // Events implements api.Backend.
 func (o *Onlooker) Events(context.Context, journal.Query, bool) iter.Seq2[journal.Event, error] {
-	return func(yield func(journal.Event, error) bool) { yield(journal.Event{}, o.refuse()) }
+	return func(yield func(journal.Event, error) bool) { yield(journal.Event{}, o.refusedError()) }
 }
 
 // Explain implements api.Backend.
 func (o *Onlooker) Explain(context.Context, fsm.Request) (api.Explanation, error) {
-	return api.Explanation{}, o.refuse()
+	return api.Explanation{}, o.refusedError()
 }
 
 // ExplainThing implements api.Backend with the observed state.
@@ -69,18 +71,18 @@ func (o *Onlooker) ExplainThing(_ context.Context, request api.ThingRequest) ([]
 
 // Request implements api.Backend.
 func (o *Onlooker) Request(context.Context, fsm.Request) (api.Admission, error) {
-	return api.Admission{}, o.refuse()
+	return api.Admission{}, o.refusedError()
 }
 
 // Do implements api.Backend.
-func (o *Onlooker) Do(context.Context, api.Command) error { return o.refuse() }
+func (o *Onlooker) Do(context.Context, api.Command) error { return o.refusedError() }
 
 // Export implements api.Backend.
-func (o *Onlooker) Export(context.Context, io.Writer, journal.Query) error { return o.refuse() }
+func (o *Onlooker) Export(context.Context, io.Writer, journal.Query) error { return o.refusedError() }
 
 // Import implements api.Backend.
 func (o *Onlooker) Import(context.Context, string, io.Reader) (journal.JournalImported, error) {
-	return journal.JournalImported{}, o.refuse()
+	return journal.JournalImported{}, o.refusedError()
 }
 
 // Verify implements api.Backend. It can check the file, because this process does not have it open.

@@ -21,7 +21,7 @@ func (r *Ring) compareWithMirror(ctx context.Context, content mirror.Content) er
 	}
 	var result error
 	err := r.do(ctx, func(s *fsm.State) {
-		if result = r.catchUp(ctx); result == nil {
+		if result = r.foldNewEvents(ctx); result == nil {
 			result = r.compareNow(ctx, s, content)
 		}
 	})
@@ -60,7 +60,7 @@ func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Cont
 	}
 	r.log.Error("the journal lost its newest events: EKCO only observes and explains until \"ekco journal accept\"",
 		"mirrored", own.At.Seq, "mirrored_at", own.WrittenAt, "kept", kept)
-	return r.catchUp(ctx)
+	return r.foldNewEvents(ctx)
 }
 
 // keptBefore returns the number of the last event before the lost position that the journal still has, or 0 if unknown.

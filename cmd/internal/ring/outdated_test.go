@@ -319,7 +319,7 @@ func TestNothingIsMirroredInSafeMode(t *testing.T) {
 		w.lostPurge()
 		mirrored := w.mirror()
 		in := w.started()
-		verdict := in.mirrored(t.Context(), journal.ActionRecord{})
+		verdict := in.requireMirrored(t.Context(), journal.ActionRecord{})
 		pass(time.Minute)
 		if verdict.Kind != actions.Hold("").Kind || w.mirror() != mirrored {
 			t.Errorf("asked before a step, the mirror answers %+v and was written", verdict)

@@ -20,7 +20,7 @@ func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	for _, rule := range r.state.RuleNames() {
 		preflights[rule] = policyPreflight{ring: r, rule: rule}
 	}
-	preflights[actions.Mirrored] = actions.PreflightFunc(r.mirrored)
+	preflights[actions.Mirrored] = actions.PreflightFunc(r.requireMirrored)
 	return preflights
 }
 

@@ -30,9 +30,9 @@ func (p *stepReports) report(at time.Time, action, step string, now actions.Prog
 	}
 	before := p.actions[action][step]
 	if now.Unit == "" {
-		missing, foreign := now.Missing, now.Foreign
+		missing, foreign := now.Missing, now.NeedsOthers
 		now = before
-		now.Missing, now.Foreign = missing, foreign
+		now.Missing, now.NeedsOthers = missing, foreign
 	}
 	switch now.Missing {
 	case "":
@@ -63,7 +63,7 @@ func (p *stepReports) ended(event journal.Decoded) {
 func (p *stepReports) endsFirstWait(action, step string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.actions[action][step].Foreign || p.rests[action][step] {
+	if !p.actions[action][step].NeedsOthers || p.rests[action][step] {
 		return false
 	}
 	if p.rests == nil {

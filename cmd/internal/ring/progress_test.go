@@ -87,10 +87,10 @@ func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
 	now := func() actions.Progress { return p.copyReports()["a"]["x"] }
 	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
 	for _, missing := range []string{"l", "m", "m"} {
-		p.report(at, "a", "x", actions.Progress{Missing: missing, Foreign: missing == "m"})
+		p.report(at, "a", "x", actions.Progress{Missing: missing, NeedsOthers: missing == "m"})
 		at = at.Add(time.Minute)
 	}
-	if want := (actions.Progress{Missing: "m", Foreign: true, Since: at.Add(-2 * time.Minute)}); now() != want {
+	if want := (actions.Progress{Missing: "m", NeedsOthers: true, Since: at.Add(-2 * time.Minute)}); now() != want {
 		t.Errorf("got %+v, want %+v", now(), want)
 	}
 	p.report(at, "a", "x", half)
@@ -110,11 +110,11 @@ func TestWhatAStepWaitsForStandsBesideHowFarItIs(t *testing.T) {
 func TestThatAStepWaitsForOthersOutlivesItsAttempts(t *testing.T) {
 	var p stepReports
 	began := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
-	held := actions.Progress{Missing: "waits for finalizer a/b", Foreign: true, Since: began}
+	held := actions.Progress{Missing: "waits for finalizer a/b", NeedsOthers: true, Since: began}
 	now := func() actions.Progress { return p.copyReports()["a"]["x"] }
 	failed := journal.Decoded{Event: journal.Event{Action: "a"}, Body: &journal.StepFailed{Step: "x"}}
 	for attempt := range 5 {
-		p.report(began.Add(time.Duration(attempt)*time.Minute), "a", "x", actions.Progress{Missing: held.Missing, Foreign: true})
+		p.report(began.Add(time.Duration(attempt)*time.Minute), "a", "x", actions.Progress{Missing: held.Missing, NeedsOthers: true})
 		if now() != held {
 			t.Errorf("in attempt %d: %+v", attempt, now())
 		}

@@ -45,8 +45,8 @@ type Config struct {
 	// Only makes a ring for one command if it is set. Such a ring starts no automatic actions, and runs only the
 	// requested action.
 	Only Only
-	// Without lists, for persons, configured tasks that EKCO does not do. The status shows it.
-	Without []string
+	// NotDone names the configured tasks that EKCO does not do. The status shows them.
+	NotDone []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
 	// Beside runs next to the ring. It starts when the ring knows its cluster and all its open actions, and must return
@@ -195,7 +195,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 func (r *Ring) replaceSnapshot(ctx context.Context, unread error) {
 	text := fmt.Sprintf("cannot decode the journal's snapshot, so EKCO replayed all events: %v", unread)
 	r.log.Warn(text)
-	r.cfg.Without = append(r.cfg.Without, text)
+	r.cfg.NotDone = append(r.cfg.NotDone, text)
 	r.saveSnapshot(ctx)
 }
 
@@ -297,20 +297,22 @@ func (r *Ring) Identified() <-chan struct{} { return r.identified }
 var errStopped = errors.New("the operator is stopping; retry when it runs again")
 
 // do runs f in the loop with the folded state, and waits until f has returned.
-func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error { return r.hand(ctx, r.commands, f) }
+func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error {
+	return r.sendToLoop(ctx, r.commands, f)
+}
 
-// ask is do for an f that changes nothing. f sees all events on disk. The loop decides nothing after f: many such
-// questions come before a destructive step, and decisions would take longer than the answers.
+// ask is [Ring.do] for an f that changes nothing. f sees all events on disk. The loop decides nothing after f: many
+// such questions come before a destructive step, and decisions would take longer than the answers.
 func (r *Ring) ask(ctx context.Context, f func(*fsm.State)) error {
 	var foldErr error
-	err := r.hand(ctx, r.questions, func(s *fsm.State) {
-		foldErr = r.catchUp(ctx)
+	err := r.sendToLoop(ctx, r.questions, func(s *fsm.State) {
+		foldErr = r.foldNewEvents(ctx)
 		f(s)
 	})
 	return errors.Join(err, foldErr, ctx.Err())
 }
 
-func (r *Ring) hand(ctx context.Context, to chan<- func(*fsm.State), f func(*fsm.State)) error {
+func (r *Ring) sendToLoop(ctx context.Context, to chan<- func(*fsm.State), f func(*fsm.State)) error {
 	done := make(chan struct{})
 	select {
 	case to <- func(s *fsm.State) { defer close(done); f(s) }:

@@ -34,7 +34,7 @@ func rookPodsOver(objects *rook.ReadCache, e *estate, off string) Capability {
 		Fsm: fsmrookpods.Capability(), Words: fsmrookpods.Words,
 		Policy: fsmrookpods.Policy{Class: rook.NodeCritical, CSIOff: off, MDSOff: off, PriorityOff: off},
 		Actions: func(kube.API) []actions.Definition {
-			return actionsrookpods.New(actionsrookpods.Parts{Pods: pods, Nodes: e, Changed: nudge.Look})
+			return actionsrookpods.New(actionsrookpods.Dependencies{Pods: pods, Nodes: e, Changed: nudge.Look})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(observersrookpods.New(observersrookpods.Options{

@@ -51,7 +51,7 @@ func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 		err = r.setClock(ctx)
 	}
 	if err == nil {
-		err = r.announce(ctx)
+		err = r.recordStarted(ctx)
 	}
 	if err == nil {
 		err = r.observe(ctx)
@@ -71,7 +71,7 @@ func (r *Ring) withRetries(ctx context.Context, what string, f func(context.Cont
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := f(ctx)
-		r.await(what, err)
+		r.recordAwaited(what, err)
 		if err != nil && ctx.Err() == nil && err.Error() != failure {
 			failure = err.Error()
 			r.log.Warn("still trying to "+what, "error", err)
@@ -81,7 +81,7 @@ func (r *Ring) withRetries(ctx context.Context, what string, f func(context.Cont
 	return err
 }
 
-// identify binds the journal to the cluster, or checks that it belongs to it.
+// identify binds the journal to the cluster, or checks that the journal belongs to the cluster.
 func (r *Ring) identify(ctx context.Context) error {
 	return r.withRetries(ctx, "read the identity of the cluster", func(ctx context.Context) error {
 		uid, err := r.kube.ClusterUID(ctx)
@@ -101,18 +101,18 @@ func (r *Ring) identify(ctx context.Context) error {
 	})
 }
 
-// announce records operator.started.
-func (r *Ring) announce(ctx context.Context) error {
+// recordStarted records operator.started.
+func (r *Ring) recordStarted(ctx context.Context) error {
 	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
-		_, err := r.store.Append(ctx, r.announcement(r.clockSkew()))
+		_, err := r.store.Append(ctx, r.startedDraft(r.clockSkew()))
 		r.announced.Store(err == nil)
 		return err
 	})
 }
 
-// announcement returns a draft that describes this process and its clock. skew is how far the API server's clock is
+// startedDraft returns a draft that describes this process and its clock. skew is how far the API server's clock is
 // ahead, or nil.
-func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
+func (r *Ring) startedDraft(skew *journal.Duration) journal.Draft {
 	identity := r.cfg.Identity
 	identity.DryRun = r.cfg.Policy.DryRun
 	boot, up := r.clock.Uptime()
@@ -124,7 +124,7 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 
 // observe starts the observers, and allows decisions once they are synced.
 func (r *Ring) observe(ctx context.Context) error {
-	r.await(lastStartStep, nil)
+	r.recordAwaited(lastStartStep, nil)
 	var sources []observers.Source
 	err := r.do(ctx, func(s *fsm.State) { sources = r.cfg.Capabilities.sources(s) })
 	if err != nil {

@@ -44,7 +44,7 @@ func (r *Ring) runLastTurn(ctx context.Context) {
 // nothing if the loop has ended.
 func (r *Ring) saveLastSnapshot(ctx context.Context) {
 	err := r.do(ctx, func(s *fsm.State) {
-		if err := r.catchUp(ctx); err == nil && s.Seq > r.lastSaved {
+		if err := r.foldNewEvents(ctx); err == nil && s.Seq > r.lastSaved {
 			r.saveSnapshot(ctx)
 		}
 	})

@@ -35,11 +35,11 @@ type trouble struct {
 }
 
 func (t *trouble) Error() string {
-	return t.what() + "; EKCO does nothing until it can; free space on its file system, or make it writable again, and EKCO continues automatically"
+	return t.withoutAdvice() + "; EKCO does nothing until it can; free space on its file system, or make it writable again, and EKCO continues automatically"
 }
 
-// what returns the error without advice.
-func (t *trouble) what() string {
+// withoutAdvice returns the error without advice.
+func (t *trouble) withoutAdvice() string {
 	return fmt.Sprintf("%s, since %s: %s", unwritable, stamp(t.since), t.cause())
 }
 
@@ -86,14 +86,14 @@ func (s *watchedStore) append(ctx context.Context, drafts ...journal.Draft) ([]j
 	if err != nil && ctx.Err() != nil {
 		return events, err // the caller stopped waiting, which is no error of the disk
 	}
-	err = s.remember(err)
+	err = s.rememberResult(err)
 	s.metrics.Appended(len(events), time.Since(began), err)
 	return events, err
 }
 
-// remember stores the result of the last append, and logs when it changes. It returns the error together with the time
-// of the first failure.
-func (s *watchedStore) remember(err error) error {
+// rememberResult stores the result of the last append, and logs when it changes. It returns the error together with the
+// time of the first failure.
+func (s *watchedStore) rememberResult(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.last

@@ -78,7 +78,7 @@ func TestWhatHappenedOnAFullDiskIsToldAlthoughItIsNotRecorded(t *testing.T) {
 }
 
 func TestANameThatSeveralThingsHaveIsAnInvalidRequest(t *testing.T) {
-	err := new(Backend).translate(t.Context(), fmt.Errorf("pause minio: %w", fsm.ErrAmbiguous))
+	err := new(Backend).translateError(t.Context(), fmt.Errorf("pause minio: %w", fsm.ErrAmbiguous))
 	if !errors.Is(err, api.ErrInvalid) || !errors.Is(err, fsm.ErrAmbiguous) || strings.Contains(err.Error(), api.ErrInvalid.Error()) {
 		t.Errorf("got %v", err)
 	}

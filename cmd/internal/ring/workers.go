@@ -148,11 +148,11 @@ func (r *Ring) informWorker(event journal.Decoded) {
 	}
 }
 
-// mirrored checks, before each irreversible step, that the mirror has the whole action, so that another EKCO would know
-// it. If no step of the plan is irreversible, the mirror only needs the plan and the list of untouched objects, because
-// the other EKCO verifies each step before it repeats it. Actions that EKCO requests again automatically need not be in
-// the mirror. So these actions do not wait for the mirror after each step.
-func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// requireMirrored checks, before each irreversible step, that the mirror has the whole action, so that another EKCO
+// would know it. If no step of the plan is irreversible, the mirror only needs the plan and the list of untouched
+// objects, because the other EKCO verifies each step before it repeats it. Actions that EKCO requests again
+// automatically need not be in the mirror. So these actions do not wait for the mirror after each step.
+func (r *Ring) requireMirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
 		return actions.Pass().About("safe mode").OnceLasting(safeModeDelay, "another EKCO may be at work on it")
@@ -191,7 +191,7 @@ var errStarting = errors.New("EKCO is starting: it writes the mirror after it ha
 func (r *Ring) updateMirror(ctx context.Context) error {
 	var foldErr error
 	err := r.do(ctx, func(s *fsm.State) {
-		foldErr = r.catchUp(ctx)
+		foldErr = r.foldNewEvents(ctx)
 		switch {
 		case s.Journal.SafeMode():
 			foldErr = errors.Join(foldErr, errSafeMode)

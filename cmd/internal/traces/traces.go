@@ -41,8 +41,8 @@ func askedRook(request node.Request) string {
 	return strconv.FormatBool(*request.MaintainRook)
 }
 
-// Look searches for remaining data of the node. seen has the form that the machine of nodes expects.
-func (l Lookout) Look(ctx context.Context, asked fsm.Request) (seen any, found bool) {
+// Search searches for remaining data of the node. seen has the form that the machine of nodes expects.
+func (l Lookout) Search(ctx context.Context, asked fsm.Request) (seen any, found bool) {
 	request, err := node.ReadRequest(asked)
 	if err != nil {
 		return nil, false

@@ -48,7 +48,7 @@ func Certificates(w io.Writer, status api.Status, format string, color bool) err
 	for _, c := range shown {
 		rows = append(rows, c.row())
 	}
-	_, err = io.WriteString(w, strings.Join(align(rows, s), "\n")+"\n")
+	_, err = io.WriteString(w, strings.Join(alignCells(rows, s), "\n")+"\n")
 	return err
 }
 
@@ -98,7 +98,7 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 		}
 		view := CertificateView{
 			Name: thing.Name, State: thing.State, RenewedAt: facts.RenewedAt, RenewedBy: facts.RenewedBy,
-			Why: cmp.Or(facts.Unreadable, facts.Unrenewed, facts.Unseen, waitsFor(status, thing.Name)),
+			Why: cmp.Or(facts.Unreadable, facts.Unrenewed, facts.Unseen, renewalWait(status, thing.Name)),
 		}
 		for i, certificate := range facts.Certificates {
 			view.Certificate, view.DaysLeft = &facts.Certificates[i], wholeDays(certificate.NotAfter.Sub(status.Now))
@@ -108,12 +108,12 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 			shown = append(shown, view)
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b CertificateView) int { return a.ends().Compare(b.ends()) })
+	slices.SortStableFunc(shown, func(a, b CertificateView) int { return a.expiryTime().Compare(b.expiryTime()) })
 	return shown, nil
 }
 
-// ends returns the expiry time. It is zero for an unreadable certificate, so that this one is on top.
-func (c CertificateView) ends() time.Time {
+// expiryTime returns the expiry time. It is zero for an unreadable certificate, so that this one is on top.
+func (c CertificateView) expiryTime() time.Time {
 	if c.Certificate == nil {
 		return time.Time{}
 	}
@@ -130,8 +130,8 @@ func wholeDays(left time.Duration) int {
 	return days
 }
 
-// waitsFor returns what a renewal waits for, or "".
-func waitsFor(status api.Status, name string) string {
+// renewalWait returns what a renewal waits for, or "".
+func renewalWait(status api.Status, name string) string {
 	about := func(subject journal.Subject) bool {
 		return subject.Kind == journal.KindCertificate && subject.Name == name
 	}

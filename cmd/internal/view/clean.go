@@ -10,7 +10,7 @@ import (
 // Clean returns the text with control characters, and characters that reorder or hide text, as escape sequences. An
 // escape character becomes \x1b, a line break \n, and a right-to-left override \u202e.
 func Clean(text string) string {
-	if plain(text) {
+	if isPlain(text) {
 		return text
 	}
 	var out strings.Builder
@@ -37,7 +37,7 @@ func Clean(text string) string {
 	return out.String()
 }
 
-func plain(text string) bool {
+func isPlain(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] >= 0x7f {
 			return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
@@ -48,7 +48,7 @@ func plain(text string) bool {
 
 // escapeJSON escapes the control characters that JSON allows. The meaning of the JSON does not change.
 func escapeJSON(content []byte) []byte {
-	if plain(string(content)) {
+	if isPlain(string(content)) {
 		return content
 	}
 	out := make([]byte, 0, len(content)+16)

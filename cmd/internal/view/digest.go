@@ -86,7 +86,7 @@ func (d *digest) event(decoded journal.Decoded) {
 			delete(d.refusals, refusalOf{e.Subject, p.Kind})
 		}
 	case *journal.ActionRefused:
-		d.add(e.Time, fmt.Sprintf("%s asked to %s %s", e.Actor, d.words.Verb(p.Kind), words.Object(e.Subject))).
+		d.addLine(e.Time, fmt.Sprintf("%s asked to %s %s", e.Actor, d.words.Verb(p.Kind), words.Object(e.Subject))).
 			end(e.Time, "refused by "+p.Rule+words.Because(p.Reason), doubtful)
 	case *journal.PauseSet:
 		d.paused(e, p)
@@ -97,12 +97,12 @@ func (d *digest) event(decoded journal.Decoded) {
 		}
 	case *journal.APILost:
 		if d.outage == nil { // an EKCO that starts during an outage records the outage again
-			d.outage = d.add(e.Time, "the Kubernetes API did not answer")
+			d.outage = d.addLine(e.Time, "the Kubernetes API did not answer")
 		}
 		d.outage.outcome, d.outage.tone, d.outage.why = "still so", bad, p.Error
 	case *journal.APIRecovered:
 		if d.outage == nil {
-			d.outage = d.add(p.LostAt, "the Kubernetes API did not answer")
+			d.outage = d.addLine(p.LostAt, "the Kubernetes API did not answer")
 		}
 		d.outage.end(e.Time, "it answers again", good)
 		d.outage = nil
@@ -119,11 +119,11 @@ func (d *digest) event(decoded journal.Decoded) {
 func (d *digest) addLoss(e journal.Event, last uint64, what string) {
 	if d.lookup != nil && last != 0 {
 		if before, found := d.lookup(last); found {
-			d.add(before.Time, what).end(e.Time, "the events of that time are lost", bad)
+			d.addLine(before.Time, what).end(e.Time, "the events of that time are lost", bad)
 			return
 		}
 	}
-	d.add(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
+	d.addLine(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
 }
 
 // handleAction handles an event of an action.
@@ -133,7 +133,7 @@ func (d *digest) handleAction(e journal.Decoded) {
 	}
 	line := d.actions[e.Action]
 	if line == nil {
-		line = d.add(e.Time, e.Action)
+		line = d.addLine(e.Time, e.Action)
 		line.outcome, line.tone, line.earlier = "open", doubtful, true
 		d.actions[e.Action] = line
 		if d.origin != nil && !mayBegin(e) {
@@ -166,10 +166,10 @@ func (d *digest) setBegin(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		line.what, line.earlier, line.began = d.actionText(p.Kind, e), false, e.Time
-		d.join(line, e.Subject, p)
+		d.joinRollout(line, e.Subject, p)
 	case *journal.ActionAdopted:
 		line.what, line.earlier, line.began = d.actionText(p.Record.Kind, e), false, p.Record.RequestedAt
-		d.join(line, e.Subject, &p.Record.Request)
+		d.joinRollout(line, e.Subject, &p.Record.Request)
 	}
 }
 
@@ -183,7 +183,7 @@ func (d *digest) refused(e journal.Event, p *journal.PolicyRefused) {
 	if before := d.refusals[key]; before != nil {
 		before.end(e.Time, "then "+p.Rule, doubtful)
 	}
-	line := d.add(e.Time, fmt.Sprintf("%s %s: blocked by %s", d.words.Verb(p.Kind), d.words.Target(p.Kind, e.Subject), p.Rule))
+	line := d.addLine(e.Time, fmt.Sprintf("%s %s: blocked by %s", d.words.Verb(p.Kind), d.words.Target(p.Kind, e.Subject), p.Rule))
 	line.outcome, line.tone, line.why = "in force", doubtful, p.Reason
 	d.refusals[key] = line
 	if e.Subject == journal.ClusterSubject {
@@ -199,12 +199,12 @@ func (d *digest) paused(e journal.Event, p *journal.PauseSet) {
 			before.end(e.Time, "replaced by "+e.Actor, normal)
 		}
 	}
-	line := d.add(e.Time, fmt.Sprintf("%s paused %s", e.Actor, name))
+	line := d.addLine(e.Time, fmt.Sprintf("%s paused %s", e.Actor, name))
 	line.outcome, line.tone, line.until, line.why = "in force", doubtful, p.Until, p.Reason
 	d.pauses[name] = line
 }
 
-func (d *digest) add(at time.Time, what string) *digestLine {
+func (d *digest) addLine(at time.Time, what string) *digestLine {
 	line := &digestLine{began: at, what: what}
 	d.lines = append(d.lines, line)
 	return line
@@ -232,8 +232,8 @@ func (l *digestLine) endExpiredPause(now time.Time) {
 // byBegan orders lines by when they began.
 func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 
-// sorted returns the lines ordered by their begin. The lines of a rollout are below its headline.
-func (d *digest) sorted() (shown []*digestLine) {
+// sortedLines returns the lines ordered by their begin. The lines of a rollout are below its headline.
+func (d *digest) sortedLines() (shown []*digestLine) {
 	for _, line := range d.lines {
 		line.endExpiredPause(d.now)
 	}
@@ -256,20 +256,20 @@ func (d *digest) Flush() error {
 		return err
 	}
 	rows := [][]cell{{{text: "BEGAN"}, {text: "TOOK"}, {text: "WHAT"}, {text: "OUTCOME"}}}
-	for _, line := range d.sorted() {
+	for _, line := range d.sortedLines() {
 		rows = append(rows, []cell{
-			{text: d.began(line)},
-			{text: d.took(line)},
-			{text: d.zone.within(Clean(line.what))},
-			{text: d.zone.within(Clean(line.outcomeText())), tone: line.tone},
+			{text: d.beganText(line)},
+			{text: d.tookText(line)},
+			{text: d.zone.convertTimes(Clean(line.what))},
+			{text: d.zone.convertTimes(Clean(line.outcomeText())), tone: line.tone},
 		})
 	}
-	_, err := io.WriteString(d.w, strings.Join(align(rows, d.style), "\n")+"\n")
+	_, err := io.WriteString(d.w, strings.Join(alignCells(rows, d.style), "\n")+"\n")
 	return err
 }
 
-// began returns the begin of a line, or a text if that was before the shown events.
-func (d *digest) began(line *digestLine) string {
+// beganText returns the begin of a line, or a text if that was before the shown events.
+func (d *digest) beganText(line *digestLine) string {
 	text := d.zone.stamp(line.began)
 	if line.earlier {
 		return "before " + text
@@ -277,10 +277,10 @@ func (d *digest) began(line *digestLine) string {
 	return text
 }
 
-// took returns the duration of a line, or the duration so far if the line is open.
-func (d *digest) took(line *digestLine) string {
+// tookText returns the duration of a line, or the duration so far if the line is open.
+func (d *digest) tookText(line *digestLine) string {
 	if line.over {
 		return words.Span(line.ended.Sub(line.began))
 	}
-	return cmp.Or(strings.TrimSpace(age(d.now.Sub(line.began))), "0s") + " so far"
+	return cmp.Or(strings.TrimSpace(formatAge(d.now.Sub(line.began))), "0s") + " so far"
 }

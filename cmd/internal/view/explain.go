@@ -25,7 +25,7 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
-	fmt.Fprintf(&out, "%s of %s (uid %s) %s\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)), readiness(e.Checks, command))
+	fmt.Fprintf(&out, "%s of %s (uid %s) %s\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)), readinessText(e.Checks, command))
 	if e.Resumes != "" {
 		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
 	} else if e.Message != "" {
@@ -70,15 +70,15 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 			{text: Clean(check.Reason)},
 		})
 	}
-	for _, line := range align(rows, s) {
+	for _, line := range alignCells(rows, s) {
 		out.WriteString(line + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// readiness says whether an action with these checks can begin now.
-func readiness(checks []api.CheckResult, command string) string {
+// readinessText says whether an action with these checks can begin now.
+func readinessText(checks []api.CheckResult, command string) string {
 	warnings, hold := 0, api.CheckResult{}
 	for _, check := range checks {
 		switch check.Verdict {

@@ -95,7 +95,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 		row += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", Clean(e.Actor), cause, orDash(Clean(subject(e.Subject))), orDash(Clean(e.Subject.UID)))
 	}
-	_, err := fmt.Fprintln(h.w, row+h.zone.within(Sentence(h.words, decoded)))
+	_, err := fmt.Fprintln(h.w, row+h.zone.convertTimes(Sentence(h.words, decoded)))
 	return err
 }
 

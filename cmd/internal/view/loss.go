@@ -11,9 +11,9 @@ import (
 
 // Loss describes a loss of events, and names the files that may still have them.
 func Loss(loss api.Loss) string {
-	text := fmt.Sprintf("Salvaged: at %s (#%d), after damage", words.Stamp(loss.At), loss.Seq)
+	text := fmt.Sprintf("Journal salvaged after damage: %s (event #%d)", words.Stamp(loss.At), loss.Seq)
 	if loss.Type == journal.TypeJournalOutdated {
-		text = fmt.Sprintf("Newest events lost: found at %s (#%d)", words.Stamp(loss.At), loss.Seq)
+		text = fmt.Sprintf("Newest events lost: noticed at %s (event #%d)", words.Stamp(loss.At), loss.Seq)
 	}
 	text += "; events were lost"
 	if loss.After != 0 {

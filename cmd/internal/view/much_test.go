@@ -18,7 +18,7 @@ func TestOfMuchTheFirstIsShownAndHowMuchMoreThereIs(t *testing.T) {
 		status.Problems = append(status.Problems, api.Problem{NeedsYou: true, Reason: "node " + name + " is lost"})
 		status.Next = append(status.Next, fsm.Upcoming{Kind: journal.ActionClearNode, Subject: journal.NodeSubject(name, name), At: began.Add(-time.Second)})
 	}
-	pressing, next := verdict(status, vocabulary, style{}), nextLines(status, vocabulary, style{})
+	pressing, next := verdictLines(status, vocabulary, style{}), nextLines(status, vocabulary, style{})
 	if got := strings.Join(pressing, "\n"); !strings.Contains(got, "and 22 more: ekco status -o json") || len(pressing) > maxPressing+3 {
 		t.Errorf("30 problems are\n%s", got)
 	}
@@ -28,7 +28,7 @@ func TestOfMuchTheFirstIsShownAndHowMuchMoreThereIs(t *testing.T) {
 	if !strings.Contains(next[2], "at any moment") {
 		t.Errorf("what is due already is shown as %q", next[2])
 	}
-	if got := summary(status, vocabulary, style{}); got != "NEEDS YOU: 30 problems" {
+	if got := summaryText(status, vocabulary, style{}); got != "NEEDS YOU: 30 problems" {
 		t.Errorf("all of 30 problems need a person, and it says %q", got)
 	}
 }

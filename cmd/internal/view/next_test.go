@@ -60,17 +60,17 @@ func TestWhoAsksWhatIsWrongIsToldWhatIsToComeToo(t *testing.T) {
 
 func TestOfSeveralProblemsTheFirstIsTheHeadlineWithHowManyMore(t *testing.T) {
 	status := api.Status{Verdict: api.OverallNeedsYou, Problems: []api.Problem{{NeedsYou: true, Reason: "node w1 is lost: long", Command: "ekco explain node/w1"}}}
-	if got := verdict(status, vocabulary, style{})[0]; got != "NEEDS YOU: node w1 is lost (ekco explain node/w1)" {
+	if got := verdictLines(status, vocabulary, style{})[0]; got != "NEEDS YOU: node w1 is lost (ekco explain node/w1)" {
 		t.Errorf("of one it says %q", got)
 	}
 	for range 3 {
 		status.Problems = append(status.Problems, api.Problem{NeedsYou: true, Reason: "another"})
 	}
-	if got := verdict(status, vocabulary, style{})[0]; got != "NEEDS YOU: node w1 is lost, and 3 more (ekco explain)" {
+	if got := verdictLines(status, vocabulary, style{})[0]; got != "NEEDS YOU: node w1 is lost, and 3 more (ekco explain)" {
 		t.Errorf("of four it says %q", got)
 	}
 	status.Problems = append([]api.Problem{{Reason: "it is at work"}}, status.Problems[0])
-	if got := verdict(status, vocabulary, style{})[0]; got != "NEEDS YOU: node w1 is lost (ekco explain node/w1)" {
+	if got := verdictLines(status, vocabulary, style{})[0]; got != "NEEDS YOU: node w1 is lost (ekco explain node/w1)" {
 		t.Errorf("of one that needs nobody and one that does it says %q", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestOfSeveralProblemsTheFirstIsTheHeadlineWithHowManyMore(t *testing.T) {
 func TestTheOnlyThingThatNeedsAPersonShowsItsReason(t *testing.T) {
 	thing := api.Problem{Kind: api.ProblemNeedsPerson, NeedsYou: true, Reason: "kubeconfigs/cluster is Partly: its node is away", Advice: "run it again", Command: "ekco explain x"}
 	want := []string{"NEEDS YOU: kubeconfigs/cluster is Partly (ekco explain x)", "  kubeconfigs/cluster is Partly: its node is away; run it again", ""}
-	if diff := cmp.Diff(want, verdict(api.Status{Verdict: api.OverallNeedsYou, Problems: []api.Problem{thing}}, vocabulary, style{})); diff != "" {
+	if diff := cmp.Diff(want, verdictLines(api.Status{Verdict: api.OverallNeedsYou, Problems: []api.Problem{thing}}, vocabulary, style{})); diff != "" {
 		t.Errorf("it says (-want +got):\n%s", diff)
 	}
 }

@@ -61,7 +61,7 @@ func WriteNodeReports(w io.Writer, reports NodeReports, format string, now time.
 }
 
 func nodeReportTable(nodes []NodeReport, now time.Time, s style) []string {
-	rows := [][]cell{heading("NODE", "KERNEL", "KUBELET", "RUNTIME", "CLOCK", "EKCO FREE", "ETCD FREE", "CERTIFICATES", "CEPH")}
+	rows := [][]cell{headingCells("NODE", "KERNEL", "KUBELET", "RUNTIME", "CLOCK", "EKCO FREE", "ETCD FREE", "CERTIFICATES", "CEPH")}
 	for i := range nodes {
 		n := &nodes[i]
 		rows = append(rows, []cell{
@@ -69,13 +69,13 @@ func nodeReportTable(nodes []NodeReport, now time.Time, s style) []string {
 			{text: orDash(Clean(n.Kernel))},
 			{text: orDash(Clean(n.Kubelet))},
 			{text: orDash(Clean(n.ContainerRuntime))},
-			n.clock(), n.free("/var/lib/ekco"), n.free("/var/lib/etcd"), n.expiry(now), n.volumes(),
+			n.clockCell(), n.freeSpaceCell("/var/lib/ekco"), n.freeSpaceCell("/var/lib/etcd"), n.expiryCell(now), n.volumesCell(),
 		})
 	}
-	return align(rows, s)
+	return alignCells(rows, s)
 }
 
-func heading(names ...string) []cell {
+func headingCells(names ...string) []cell {
 	cells := make([]cell, len(names))
 	for i, name := range names {
 		cells[i].text = name
@@ -83,10 +83,11 @@ func heading(names ...string) []cell {
 	return cells
 }
 
-// maxClockDrift is the difference from which on a clock is marked, because certificates and leases depend on the clock.
+// maxClockDrift is the difference from which on the table marks a node's clock, because certificates and leases depend
+// on the clock.
 const maxClockDrift = 2 * time.Second
 
-func (n *NodeReport) clock() cell {
+func (n *NodeReport) clockCell() cell {
 	if n.ClockAhead == nil {
 		return cell{text: "-"}
 	}
@@ -108,7 +109,7 @@ func toneIf(so bool) tone {
 	return normal
 }
 
-func (n *NodeReport) free(directory string) cell {
+func (n *NodeReport) freeSpaceCell(directory string) cell {
 	i := slices.IndexFunc(n.Disks, func(d nodereport.Disk) bool { return d.Directory == directory })
 	if i < 0 {
 		return cell{text: "-"}
@@ -117,21 +118,21 @@ func (n *NodeReport) free(directory string) cell {
 	return cell{text: diskSize(disk.Free) + " of " + diskSize(disk.Size), tone: toneIf(disk.Free < disk.Size/10)}
 }
 
-func diskSize(bytes uint64) string { return size(int64(min(bytes, 1<<62))) } //nolint:gosec // min bounds it
+func diskSize(bytes uint64) string { return formatSize(int64(min(bytes, 1<<62))) } //nolint:gosec // min bounds it
 
 // expiresSoon is how long before its expiry a certificate is marked. EKCO renews its certificates earlier.
 const expiresSoon = 30 * 24 * time.Hour
 
-func (n *NodeReport) expiry(now time.Time) cell {
+func (n *NodeReport) expiryCell(now time.Time) cell {
 	if len(n.Certificates) == 0 {
 		return cell{text: "-"}
 	}
 	first := slices.MinFunc(n.Certificates, func(a, b nodereport.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-	text := fmt.Sprintf("%d, the first %s", len(n.Certificates)+n.MoreCertificates, expires(first.NotAfter, now))
+	text := fmt.Sprintf("%d, the first %s", len(n.Certificates)+n.MoreCertificates, expiresText(first.NotAfter, now))
 	return cell{text: text, tone: toneOfExpiry(first.NotAfter, now)}
 }
 
-func expires(at, now time.Time) string {
+func expiresText(at, now time.Time) string {
 	if !at.After(now) {
 		return "expired " + at.UTC().Format(time.DateOnly)
 	}
@@ -145,7 +146,7 @@ func toneOfExpiry(at, now time.Time) tone {
 	return toneIf(at.Sub(now) < expiresSoon)
 }
 
-func (n *NodeReport) volumes() cell {
+func (n *NodeReport) volumesCell() cell {
 	switch count := len(n.Ceph) + n.MoreCeph; {
 	case !n.Looked:
 		return cell{text: "-"}
@@ -157,31 +158,31 @@ func (n *NodeReport) volumes() cell {
 }
 
 func certificateTable(nodes []NodeReport, now time.Time, s style) []string {
-	rows := [][]cell{heading("NODE", "CERTIFICATE", "SUBJECT", "EXPIRES")}
+	rows := [][]cell{headingCells("NODE", "CERTIFICATE", "SUBJECT", "EXPIRES")}
 	for i := range nodes {
 		for _, c := range nodes[i].Certificates {
 			rows = append(rows, []cell{
 				{text: Clean(nodes[i].Node)},
 				{text: Clean(c.Path)},
 				{text: orDash(Clean(c.Subject))},
-				{text: expires(c.NotAfter, now), tone: toneOfExpiry(c.NotAfter, now)},
+				{text: expiresText(c.NotAfter, now), tone: toneOfExpiry(c.NotAfter, now)},
 			})
 		}
 		if more := nodes[i].MoreCertificates; more > 0 {
-			rows = append(rows, heading(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
+			rows = append(rows, headingCells(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
 		}
 	}
 	return tableBelow(rows, s)
 }
 
 func mountTable(nodes []NodeReport, s style) []string {
-	rows := [][]cell{heading("NODE", "CEPH VOLUME", "TYPE", "MOUNTED AT")}
+	rows := [][]cell{headingCells("NODE", "CEPH VOLUME", "TYPE", "MOUNTED AT")}
 	for i := range nodes {
 		for _, m := range nodes[i].Ceph {
-			rows = append(rows, heading(Clean(nodes[i].Node), Clean(m.Source), Clean(m.Type), Clean(m.Target)))
+			rows = append(rows, headingCells(Clean(nodes[i].Node), Clean(m.Source), Clean(m.Type), Clean(m.Target)))
 		}
 		if more := nodes[i].MoreCeph; more > 0 {
-			rows = append(rows, heading(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
+			rows = append(rows, headingCells(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
 		}
 	}
 	return tableBelow(rows, s)
@@ -192,11 +193,11 @@ func tableBelow(rows [][]cell, s style) []string {
 	if len(rows) < 2 {
 		return nil
 	}
-	return append([]string{""}, align(rows, s)...)
+	return append([]string{""}, alignCells(rows, s)...)
 }
 
 func missingLines(nodes []NodeReport, s style) []string {
-	rows := [][]cell{heading("NODE", "MISSING", "WHY")}
+	rows := [][]cell{headingCells("NODE", "MISSING", "WHY")}
 	for i := range nodes {
 		for _, m := range nodes[i].Missing {
 			rows = append(rows, []cell{{text: Clean(nodes[i].Node)}, {text: Clean(m.What)}, {text: Clean(m.Why), tone: doubtful}})

@@ -41,10 +41,10 @@ func withoutCheck(text string) string { return checkAtEnd.ReplaceAllString(text,
 // checkAtEnd matches the name that [words.Held] adds at the end.
 var checkAtEnd = regexp.MustCompile(` \([A-Z][A-Za-z]+\)$`)
 
-// repeatedEnd returns the longest part after a colon that is at the end of before and also in text. It returns "" if
-// that part is shorter than longCause or not longer than than.
-func repeatedEnd(text, before string, than int) string {
-	for end := before; len(end) >= longCause && len(end) > than; {
+// repeatedEnd returns the longest part after a colon that is at the end of before and also in text. It returns ""
+// unless that part is longer than limit and has at least the length longCause.
+func repeatedEnd(text, before string, limit int) string {
+	for end := before; len(end) >= longCause && len(end) > limit; {
 		if end != text && strings.Contains(text, end) {
 			return end
 		}

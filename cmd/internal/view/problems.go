@@ -13,7 +13,7 @@ import (
 // EKCO will do automatically.
 func Problems(w io.Writer, status api.Status, options Options) error {
 	s := style{options.Color}
-	lines := []string{summary(status, options.Words, s)}
+	lines := []string{summaryText(status, options.Words, s)}
 	for _, problem := range status.Problems {
 		lines = append(lines, "")
 		lines = append(lines, problemLines(status, problem, s)...)
@@ -23,8 +23,8 @@ func Problems(w io.Writer, status api.Status, options Options) error {
 	return err
 }
 
-// summary is the verdict and the number of problems.
-func summary(status api.Status, vocabulary *words.Vocabulary, s style) string {
+// summaryText is the verdict and the number of problems.
+func summaryText(status api.Status, vocabulary *words.Vocabulary, s style) string {
 	pressing := 0
 	for _, problem := range status.Problems {
 		if problem.NeedsYou {
@@ -57,7 +57,7 @@ func problemLines(status api.Status, problem api.Problem, s style) []string {
 	}
 	lines := []string{s.paint(tone, Clean(problem.Reason))}
 	if problem.Since != nil {
-		lines = append(lines, fmt.Sprintf("  since    %s (%s)", words.Stamp(*problem.Since), ago(status, *problem.Since)))
+		lines = append(lines, fmt.Sprintf("  since    %s (%s)", words.Stamp(*problem.Since), agoText(status, *problem.Since)))
 	}
 	if problem.Advice != "" {
 		lines = append(lines, "  what now "+Clean(problem.Advice))

@@ -57,7 +57,7 @@ func progressOf(p actions.Progress) string {
 	}
 	text += " " + p.Unit
 	if p.Bytes > 0 {
-		text += ", " + size(p.Bytes)
+		text += ", " + formatSize(p.Bytes)
 	}
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %s left", words.Span(time.Duration(p.Left).Round(time.Second)))

@@ -55,7 +55,7 @@ func TestWhatAStepThatRestsWaitedForIsToldOnce(t *testing.T) {
 	const missing = "waits for finalizer a/b"
 	status := api.Status{
 		Actions:  []journal.ActionRecord{{ID: "p", Steps: map[string]journal.StepRecord{"delete-node": {Attempts: 2, LastError: missing}}}},
-		Progress: map[string]map[string]actions.Progress{"p": {"delete-node": {Missing: missing, Foreign: true}}},
+		Progress: map[string]map[string]actions.Progress{"p": {"delete-node": {Missing: missing, NeedsOthers: true}}},
 	}
 	if lines := Progress(status, "p"); len(lines) > 0 {
 		t.Errorf("it is told again: %q", lines)

@@ -81,7 +81,7 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 		}
 		states.event(event.Decoded())
 		if event.Action != "" || concernsActions(event.Type) {
-			if err := branches.branchesOnly(event); err != nil {
+			if err := branches.addActionEvent(event); err != nil {
 				return err
 			}
 		}
@@ -104,8 +104,8 @@ func concernsActions(t journal.Type) bool {
 	return false
 }
 
-// branchesOnly adds only events that belong to an action.
-func (t *tree) branchesOnly(event journal.Event) error {
+// addActionEvent adds only events that belong to an action.
+func (t *tree) addActionEvent(event journal.Event) error {
 	if event.Action == "" {
 		t.follow(event.Decoded())
 		t.addRefusals(event.Decoded())
@@ -115,7 +115,7 @@ func (t *tree) branchesOnly(event journal.Event) error {
 }
 
 func reportOf(status api.Status, options ReportOptions) report {
-	headline, _, _ := strings.Cut(strings.Join(verdict(status, options.Words, style{}), "\n"), "\n")
+	headline, _, _ := strings.Cut(strings.Join(verdictLines(status, options.Words, style{}), "\n"), "\n")
 	shown := report{
 		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
 		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),
@@ -134,8 +134,8 @@ func reportOf(status api.Status, options ReportOptions) report {
 // rows returns the lines of the digest.
 func (d *digest) rows() []reportedLine {
 	var rows []reportedLine
-	for _, line := range d.sorted() {
-		rows = append(rows, reportedLine{Began: d.began(line), Took: d.took(line), What: Clean(line.what), Outcome: Clean(line.outcomeText())})
+	for _, line := range d.sortedLines() {
+		rows = append(rows, reportedLine{Began: d.beganText(line), Took: d.tookText(line), What: Clean(line.what), Outcome: Clean(line.outcomeText())})
 	}
 	return rows
 }

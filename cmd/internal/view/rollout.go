@@ -27,8 +27,8 @@ type rollout struct {
 	closed bool
 }
 
-// join adds an action to its rollout, if it belongs to one.
-func (d *digest) join(line *digestLine, subject journal.Subject, p *journal.ActionRequested) {
+// joinRollout adds an action to its rollout, if it belongs to one.
+func (d *digest) joinRollout(line *digestLine, subject journal.Subject, p *journal.ActionRequested) {
 	target := d.words.RolloutTarget(p)
 	if target == "" || line.rollout != nil {
 		return
@@ -76,9 +76,9 @@ func (d *digest) headline(r *rollout) *digestLine {
 	for _, line := range r.lines {
 		head.ended = later(head.ended, line.ended)
 	}
-	done, running, held, failed := r.count(nodes)
+	done, running, held, failed := r.countActions(nodes)
 	stalled := failed != nil && !failed.over
-	waiting := d.waiting(r, nodes, waits)
+	waiting := d.countWaiting(r, nodes, waits)
 	var how, without, why string
 	if failed != nil {
 		without, why = " without "+failed.subject.Name, failed.outcome
@@ -103,9 +103,9 @@ func (d *digest) headline(r *rollout) *digestLine {
 	return head
 }
 
-// count returns the number of done nodes and of running actions. It also returns one held action, and one failed or
-// stalled action, or nil. It prefers a stalled action, because a person can retry it.
-func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running int, held, failed *digestLine) {
+// countActions returns the number of done nodes and of running actions. It also returns one held action, and one failed
+// or stalled action, or nil. It prefers a stalled action, because a person can retry it.
+func (r *rollout) countActions(nodes map[journal.Subject]*digestLine) (done, running int, held, failed *digestLine) {
 	for _, line := range r.lines {
 		switch {
 		case nodes[line.subject] != line: // only the last action on a node counts
@@ -124,8 +124,9 @@ func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running in
 	return done, running, held, failed
 }
 
-// waiting returns how many nodes still wait for an action of the rollout. It returns 0 if a newer rollout has begun.
-func (d *digest) waiting(r *rollout, nodes map[journal.Subject]*digestLine, waits journal.State) (n int) {
+// countWaiting returns how many nodes still wait for an action of the rollout. It returns 0 if a newer rollout has
+// begun.
+func (d *digest) countWaiting(r *rollout, nodes map[journal.Subject]*digestLine, waits journal.State) (n int) {
 	if d.rollouts[r.kind] != r {
 		return 0
 	}
@@ -148,14 +149,14 @@ func (d *digest) entries(r *rollout) []*digestLine {
 	return shown
 }
 
-// branch returns the rollout as a branch of a tree, with a twig for each action.
-func (d *digest) branch(r *rollout, because string) string {
+// branchText returns the rollout as a branch of a tree, with a twig for each action.
+func (d *digest) branchText(r *rollout, because string) string {
 	entries := d.entries(r)
 	var rows [][]cell
 	for _, line := range entries[1:] {
-		rows = append(rows, []cell{{text: "   " + Clean(line.what)}, {text: d.took(line)}, {text: d.zone.within(Clean(line.outcome)), tone: line.tone}})
+		rows = append(rows, []cell{{text: "   " + Clean(line.what)}, {text: d.tookText(line)}, {text: d.zone.convertTimes(Clean(line.outcome)), tone: line.tone}})
 	}
 	head := entries[0]
-	first := []cell{{text: d.began(head)}, {text: d.took(head)}, {text: Clean(head.what)}, {text: d.zone.within(Clean(head.outcome)), tone: head.tone}}
-	return strings.Join(align([][]cell{first}, d.style), "") + "\n" + because + strings.Join(align(rows, d.style), "\n") + "\n"
+	first := []cell{{text: d.beganText(head)}, {text: d.tookText(head)}, {text: Clean(head.what)}, {text: d.zone.convertTimes(Clean(head.outcome)), tone: head.tone}}
+	return strings.Join(alignCells([][]cell{first}, d.style), "") + "\n" + because + strings.Join(alignCells(rows, d.style), "\n") + "\n"
 }

@@ -21,7 +21,7 @@ func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 		{{text: "format"}, {text: fmt.Sprint(j.Format)}},
 		{{text: "cluster"}, {text: orDash(Clean(j.ClusterUID))}},
 		{{text: "file"}, {text: orDash(Clean(j.Path))}},
-		{{text: "size"}, {text: size(j.Bytes) + " (" + size(j.FreeBytes) + " free)"}},
+		{{text: "size"}, {text: formatSize(j.Bytes) + " (" + formatSize(j.FreeBytes) + " free)"}},
 		{{text: "events"}, {text: fmt.Sprintf("%d, #%d to #%d", j.Events, j.FirstSeq, j.LastSeq)}},
 	}
 	if !j.FirstTime.IsZero() {
@@ -36,6 +36,6 @@ func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 	if trouble := Unwritable(j, now); trouble != "" {
 		rows = append(rows, []cell{{text: "writable"}, {text: "no: " + trouble}})
 	}
-	_, err := io.WriteString(w, strings.Join(align(rows, style{}), "\n")+"\n")
+	_, err := io.WriteString(w, strings.Join(alignCells(rows, style{}), "\n")+"\n")
 	return err
 }

@@ -81,9 +81,9 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 			out.WriteString(line + "\n")
 		}
 	}
-	section(verdict(status, options.Words, s)...)
-	section(unopened(status, s)...)
-	section(safeMode(status, s)...)
+	section(verdictLines(status, options.Words, s)...)
+	section(unopenedLines(status, s)...)
+	section(safeModeLines(status, s)...)
 	section(operatorLines(status, s)...)
 	section(clockLines(status, s)...)
 	section(journalLines(status, s)...)
@@ -96,20 +96,20 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 	section(actionLines(status, options.Words, wide, s)...)
 	section(nextLines(status, options.Words, s)...)
 	section(refusalLines(status, options.Words, s)...)
-	section(list("DEFECTS", status.Defects)...)
-	section(list("LIMITATIONS", status.Absent)...)
+	section(listLines("DEFECTS", status.Defects)...)
+	section(listLines("LIMITATIONS", status.Absent)...)
 	return out.String()
 }
 
-// unopened returns lines about a journal that is not open.
-func unopened(status api.Status, s style) []string {
+// unopenedLines returns lines about a journal that is not open.
+func unopenedLines(status api.Status, s style) []string {
 	u := status.Journal.Unopened
 	if u == nil {
 		return nil
 	}
 	return []string{
 		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO only observes."),
-		fmt.Sprintf("  Since %s (%s): %s.", words.Stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
+		fmt.Sprintf("  Since %s (%s): %s.", words.Stamp(u.Since), formatAge(status.Now.Sub(u.Since)), Clean(u.Problem)),
 		"  EKCO leaves the file unchanged. It retries at " + words.Stamp(u.NextTry) + " and then continues automatically.",
 		"",
 	}
@@ -120,9 +120,9 @@ func journalLines(status api.Status, s style) []string {
 	if j.Unopened != nil {
 		return []string{"Journal:  " + s.paint(bad, "not open") + ", " + Clean(j.Path)}
 	}
-	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, words.Count(j.Events, "event"), size(j.Bytes))
+	line := fmt.Sprintf("Journal:  at #%d, %s, %s", j.LastSeq, words.Count(j.Events, "event"), formatSize(j.Bytes))
 	if j.FreeBytes > 0 {
-		line += " (" + size(j.FreeBytes) + " free)"
+		line += " (" + formatSize(j.FreeBytes) + " free)"
 	}
 	if j.Path != "" {
 		line += ", " + Clean(j.Path)
@@ -151,15 +151,15 @@ func Unwritable(j api.JournalStatus, now time.Time) string {
 	}
 	since := ""
 	if at := j.UnwritableSince; !at.IsZero() {
-		since = ", since " + words.Stamp(at) + " (" + age(now.Sub(at)) + ")"
+		since = ", since " + words.Stamp(at) + " (" + formatAge(now.Sub(at)) + ")"
 	}
 	return "the journal cannot be written" + since + ": " + Clean(j.Error)
 }
 
-// age formats a duration in whole seconds.
-func age(d time.Duration) string { return words.Span(d.Truncate(time.Second)) }
+// formatAge formats a duration in whole seconds.
+func formatAge(d time.Duration) string { return words.Span(d.Truncate(time.Second)) }
 
-func size(bytes int64) string {
+func formatSize(bytes int64) string {
 	switch {
 	case bytes >= 1<<30:
 		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
@@ -177,8 +177,8 @@ type cell struct {
 	tone tone
 }
 
-// align pads the cells of every column to the same width.
-func align(rows [][]cell, s style) []string {
+// alignCells pads the cells of every column to the same width.
+func alignCells(rows [][]cell, s style) []string {
 	var widths []int
 	for _, row := range rows {
 		for i, c := range row {
@@ -208,11 +208,11 @@ func actionLines(status api.Status, v *words.Vocabulary, wide bool, s style) []s
 	for _, action := range status.Actions {
 		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, requested by %s", Clean(action.ID), action.Kind,
 			Clean(words.Object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), planStep(action),
-			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
+			formatAge(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
 		if what := status.Unrecorded[action.ID]; what != "" {
 			lines = append(lines, "    "+s.paint(bad, "not recorded: ")+Clean(what))
 		}
-		for _, line := range slices.Concat(progress(status, action.ID, wide), waits(status, action, v, wide)) {
+		for _, line := range slices.Concat(progress(status, action.ID, wide), waitLines(status, action, v, wide)) {
 			lines = append(lines, "    "+line)
 		}
 	}
@@ -242,11 +242,11 @@ func planStep(action journal.ActionRecord) string {
 
 // Waits returns lines about why an action waits and what an administrator can do.
 func Waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary) []string {
-	return waits(status, action, v, true)
+	return waitLines(status, action, v, true)
 }
 
-// waits combines similar lines unless wide is set, because clearing a node has a step for each pod.
-func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
+// waitLines combines similar lines unless wide is set, because clearing a node has a step for each pod.
+func waitLines(status api.Status, action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
 	held, failed := stepTexts(holdLines(action), wide), stepTexts(failureLines(status, action), wide)
 	var lines []string
 	if _, deferred := action.Deferred(); deferred {
@@ -256,7 +256,7 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 	lines = append(lines, held...)
 	if action.Stalled != nil {
 		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; after repairing the cause, run: ekco retry %s%s%s", Clean(action.Stalled.Step),
-			words.Because(Clean(action.Stalled.Reason)), since(action.StalledAt), Clean(action.ID), CancelHint(action), api.NextTryHint(action)))
+			words.Because(Clean(action.Stalled.Reason)), sinceText(action.StalledAt), Clean(action.ID), CancelHint(action), api.NextTryHint(action)))
 	}
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))
@@ -275,7 +275,7 @@ func holdLines(action journal.ActionRecord) (lines []stepLine) {
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
 		lines = append(lines, stepLine{step, fmt.Sprintf("waits%s%s%s; it continues automatically when that is gone%s", Clean(words.Before(hold.Step)),
-			words.Because(Clean(words.Held(hold.Preflight, hold.Reason))), since(action.HeldSince[step]), CancelHint(action))})
+			words.Because(Clean(words.Held(hold.Preflight, hold.Reason))), sinceText(action.HeldSince[step]), CancelHint(action))})
 	}
 	return lines
 }
@@ -323,8 +323,8 @@ func isWorking(status api.Status) bool {
 	return status.Operator.PID != 0 && j.SafeMode == nil && j.Outdated == nil && j.Unopened == nil
 }
 
-// since returns the end of a sentence with the time at which something began, or "" if that is unknown.
-func since(at time.Time) string {
+// sinceText returns the end of a sentence with the time at which something began, or "" if that is unknown.
+func sinceText(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -380,12 +380,12 @@ func refusalLines(status api.Status, v *words.Vocabulary, s style) []string {
 			lines = []string{"", "BLOCKED"}
 		}
 		lines = append(lines, fmt.Sprintf("  %s %s: %s%s (for %s)", Clean(v.Verb(refusal.Kind)), Clean(v.Target(refusal.Kind, refusal.Subject)),
-			s.paint(doubtful, Clean(refusal.Rule)), words.Because(Clean(refusal.Reason)), age(status.Now.Sub(refusal.Since))))
+			s.paint(doubtful, Clean(refusal.Rule)), words.Because(Clean(refusal.Reason)), formatAge(status.Now.Sub(refusal.Since))))
 	}
 	return lines
 }
 
-func list(title string, items []string) []string {
+func listLines(title string, items []string) []string {
 	if len(items) == 0 {
 		return nil
 	}

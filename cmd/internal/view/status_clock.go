@@ -20,7 +20,7 @@ func clockLines(status api.Status, s style) []string {
 	}
 	if ago := status.Now.Sub(clock.JumpedAt); !clock.JumpedAt.IsZero() && ago < jumpShown {
 		lines = append(lines, fmt.Sprintf("Clock:    %s at %s (%s ago)%s; ages are not affected",
-			s.paint(doubtful, words.Jumped(clock.Jump)), words.Stamp(clock.JumpedAt), age(ago), words.WhyJumped(clock.Jump)))
+			s.paint(doubtful, words.Jumped(clock.Jump)), words.Stamp(clock.JumpedAt), formatAge(ago), words.WhyJumped(clock.Jump)))
 	}
 	return lines
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-func safeMode(status api.Status, s style) []string {
+func safeModeLines(status api.Status, s style) []string {
 	salvaged, outdated := status.Journal.SafeMode, status.Journal.Outdated
 	if salvaged == nil && outdated == nil {
 		return nil

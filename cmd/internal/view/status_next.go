@@ -24,12 +24,12 @@ func nextLines(status api.Status, v *words.Vocabulary, s style) []string {
 		if i == maxNext {
 			return append(lines, fmt.Sprintf("  and %d more: ekco status -o json", len(status.Next)-i))
 		}
-		lines = append(lines, "  "+upcoming(status, u, v, s))
+		lines = append(lines, "  "+upcomingLine(status, u, v, s))
 	}
 	return lines
 }
 
-func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) string {
+func upcomingLine(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) string {
 	line := Clean(v.Verb(u.Kind)) + " " + Clean(v.Target(u.Kind, u.Subject))
 	if u.Things > 1 {
 		line += fmt.Sprintf(" (%d wait)", u.Things)
@@ -38,7 +38,7 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 		return line + ": never automatically (" + Clean(u.Why) + ")"
 	}
 	if !u.At.IsZero() {
-		line += when(status, u.At)
+		line += whenText(status, u.At)
 	}
 	switch {
 	case u.Rule != "" && u.At.IsZero():
@@ -51,12 +51,12 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 	return line
 }
 
-// when returns a text about the time at which something begins. An action that is due begins only after EKCO has seen
-// the cluster.
-func when(status api.Status, at time.Time) string {
+// whenText returns a text about the time at which something begins. An action that is due begins only after EKCO has
+// seen the cluster.
+func whenText(status api.Status, at time.Time) string {
 	switch in := at.Sub(status.Now).Truncate(time.Second); {
 	case in > 0:
-		return fmt.Sprintf(" at %s (in %s)", words.Stamp(at), age(in))
+		return fmt.Sprintf(" at %s (in %s)", words.Stamp(at), formatAge(in))
 	case status.Starting != nil:
 		return " as soon as EKCO has seen the cluster"
 	}

@@ -32,14 +32,14 @@ func nodeTable(status api.Status, all bool, s style) []string {
 			{text: Clean(node.Name)},
 			{text: Clean(orDash(string(node.Role)))},
 			{text: Clean(string(node.State)), tone: toneOfNode(node.State)},
-			{text: age(status.Now.Sub(node.Since)) + " ago"},
+			{text: formatAge(status.Now.Sub(node.Since)) + " ago"},
 			{text: ready},
-			{text: strings.Join(remarks(node), ", ")},
+			{text: strings.Join(nodeRemarks(node), ", ")},
 		})
 	}
 	lines := append([]string{""}, asOfLine(status, s)...)
 	if len(rows) > 1 {
-		lines = append(lines, align(rows, s)...)
+		lines = append(lines, alignCells(rows, s)...)
 	}
 	if hidden > 0 {
 		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", words.Count(hidden, "node"))))
@@ -53,11 +53,11 @@ func asOfLine(status api.Status, s style) []string {
 	if at.IsZero() {
 		return nil
 	}
-	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+ago(status, at)+" ago):")}
+	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+agoText(status, at)+" ago):")}
 }
 
-// remarks returns further information about a node that an administrator should know.
-func remarks(node api.NodeStatus) []string {
+// nodeRemarks returns further information about a node that an administrator should know.
+func nodeRemarks(node api.NodeStatus) []string {
 	var remarks []string
 	if node.Flapping {
 		remarks = append(remarks, "flapping: no action until it is stable")

@@ -11,14 +11,14 @@ import (
 
 // operatorLines returns lines about which process works, and whether the status is up to date.
 func operatorLines(status api.Status, s style) []string {
-	lines := []string{"Operator: " + operator(status, s)}
+	lines := []string{"Operator: " + operatorText(status, s)}
 	if status.Operator.DryRun {
 		lines = append(lines, "Dry run:  "+s.paint(doubtful, "EKCO changes nothing, and only records"))
 	}
 	return append(lines, apiLines(status, s)...)
 }
 
-func operator(status api.Status, s style) string {
+func operatorText(status api.Status, s style) string {
 	o := status.Operator
 	who := strings.TrimSpace(Clean(o.Version) + " on " + orDash(Clean(o.Host)))
 	none := s.paint(bad, "not running") + "; "
@@ -27,9 +27,9 @@ func operator(status api.Status, s style) string {
 	}
 	switch {
 	case o.Running:
-		return fmt.Sprintf("%s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, ago(status, o.StartedAt))
+		return fmt.Sprintf("%s, %s (pid %d), up %s", s.paint(good, "running"), who, o.PID, agoText(status, o.StartedAt))
 	case o.PID != 0 && o.Command != "":
-		return fmt.Sprintf("%sa command does the work itself: %s (pid %d), for %s", none, who, o.PID, ago(status, o.StartedAt))
+		return fmt.Sprintf("%sa command does the work itself: %s (pid %d), for %s", none, who, o.PID, agoText(status, o.StartedAt))
 	case o.StartedAt.IsZero():
 		return none + "no operator has ever seen a cluster with this journal"
 	}
@@ -38,19 +38,19 @@ func operator(status api.Status, s style) string {
 		last, end = "the last that saw the cluster was a command: ", "did not end in order"
 	}
 	if o.StoppedAt.After(o.StartedAt) {
-		return fmt.Sprintf("%s%s%s, stopped %s ago. This is what the journal says.", none, last, who, ago(status, o.StoppedAt))
+		return fmt.Sprintf("%s%s%s, stopped %s ago. This is what the journal says.", none, last, who, agoText(status, o.StoppedAt))
 	}
-	return fmt.Sprintf("%s%s%s, started %s ago, %s. This is what the journal says.", none, last, who, ago(status, o.StartedAt), end)
+	return fmt.Sprintf("%s%s%s, started %s ago, %s. This is what the journal says.", none, last, who, agoText(status, o.StartedAt), end)
 }
 
-func ago(status api.Status, at time.Time) string { return age(status.Now.Sub(at)) }
+func agoText(status api.Status, at time.Time) string { return formatAge(status.Now.Sub(at)) }
 
 // apiLines returns lines about why EKCO does not see the cluster.
 func apiLines(status api.Status, s style) []string {
 	var lines []string
 	at, starting := status.API.LostAt, status.Starting
 	if !at.IsZero() {
-		lines = append(lines, "API:      "+s.paint(bad, "has not answered")+" since "+words.Stamp(at)+" ("+ago(status, at)+")"+words.Because(Clean(status.API.Error)))
+		lines = append(lines, "API:      "+s.paint(bad, "has not answered")+" since "+words.Stamp(at)+" ("+agoText(status, at)+")"+words.Because(Clean(status.API.Error)))
 	}
 	switch {
 	case starting != nil && !at.IsZero():

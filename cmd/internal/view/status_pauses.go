@@ -25,10 +25,10 @@ func PausesOf(status api.Status) (pauses []Pause) {
 	for _, key := range slices.Sorted(maps.Keys(status.Pauses)) {
 		pause := Pause{PauseState: status.Pauses[key], What: "everything", Key: key}
 		if key != "" {
-			kind, name := paused(key)
+			kind, name := splitPauseKey(key)
 			pause.What, pause.Word = kind+" "+name, name
 			for other := range status.Pauses {
-				if _, same := paused(other); other != key && same == name {
+				if _, same := splitPauseKey(other); other != key && same == name {
 					pause.Word = kind + "/" + name
 				}
 			}
@@ -38,8 +38,8 @@ func PausesOf(status api.Status) (pauses []Pause) {
 	return pauses
 }
 
-// paused splits the key of a pause.
-func paused(key string) (kind, name string) {
+// splitPauseKey splits the key of a pause.
+func splitPauseKey(key string) (kind, name string) {
 	if kind, name, ok := strings.Cut(key, "/"); ok {
 		return kind, name
 	}

@@ -14,12 +14,12 @@ import (
 func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
 	status := api.Status{Journal: api.JournalStatus{SafeMode: &journal.JournalSalvaged{}, LostFrom: began, SafeModeSince: began.Add(time.Hour)}}
 	const want = "The events between 2026-11-21T01:00:00Z and 2026-11-21T02:00:00Z are lost."
-	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, want) {
+	if said := strings.Join(safeModeLines(status, style{}), "\n"); !strings.Contains(said, want) {
 		t.Errorf("it says\n%s", said)
 	}
 	status.Journal.LostFrom = time.Time{}
 	const nobody = "\n  Some events before 2026-11-21T02:00:00Z are lost; since when is unknown.\n"
-	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, nobody) || strings.Contains(said, "between") {
+	if said := strings.Join(safeModeLines(status, style{}), "\n"); !strings.Contains(said, nobody) || strings.Contains(said, "between") {
 		t.Errorf("where nobody knows it says\n%s", said)
 	}
 }
@@ -27,11 +27,11 @@ func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
 func TestSafeModeGuessesHowEventsWereLostOnlyWhereNoDamageSaysIt(t *testing.T) {
 	status := api.Status{Journal: api.JournalStatus{Outdated: &journal.JournalOutdated{}}}
 	const guess = "An older copy of the file was restored"
-	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, guess) {
+	if said := strings.Join(safeModeLines(status, style{}), "\n"); !strings.Contains(said, guess) {
 		t.Errorf("it says\n%s", said)
 	}
 	status.Journal.SafeMode = &journal.JournalSalvaged{}
-	if said := strings.Join(safeMode(status, style{}), "\n"); strings.Contains(said, guess) || !strings.Contains(said, "lost its newest events") {
+	if said := strings.Join(safeModeLines(status, style{}), "\n"); strings.Contains(said, guess) || !strings.Contains(said, "lost its newest events") {
 		t.Errorf("of a damaged one it says\n%s", said)
 	}
 }

@@ -62,7 +62,7 @@ type kindAndState struct {
 	state   journal.State
 }
 
-func alikes(things []api.ThingStatus) map[kindAndState]*alike {
+func groupAlike(things []api.ThingStatus) map[kindAndState]*alike {
 	groups := map[kindAndState]*alike{}
 	for _, thing := range things {
 		key := kindAndState{thing.Machine, thing.State}
@@ -80,7 +80,7 @@ func alikes(things []api.ThingStatus) map[kindAndState]*alike {
 
 // thingRows returns a row for each thing. If counted is set, many things in the same state share one row.
 func thingRows(now time.Time, things []api.ThingStatus, counted, wide bool, s style) (lines []string) {
-	groups, printed := alikes(things), map[*alike]bool{}
+	groups, printed := groupAlike(things), map[*alike]bool{}
 	rows, details := [][]cell{{{text: "MACHINE"}, {text: "THING"}, {text: "STATE"}, {text: "SINCE"}}}, [][]string{nil}
 	for _, thing := range things {
 		name, since := Clean(thing.Name), thing.Since
@@ -91,10 +91,10 @@ func thingRows(now time.Time, things []api.ThingStatus, counted, wide bool, s st
 			printed[group] = true
 			name, since = fmt.Sprintf("%d of them", group.number), group.latest
 		}
-		rows = append(rows, []cell{{text: Clean(thing.Machine)}, {text: name}, {text: Clean(string(thing.State))}, {text: age(now.Sub(since)) + " ago"}})
+		rows = append(rows, []cell{{text: Clean(thing.Machine)}, {text: name}, {text: Clean(string(thing.State))}, {text: formatAge(now.Sub(since)) + " ago"}})
 		details = append(details, thing.Details)
 	}
-	for i, row := range align(rows, s) {
+	for i, row := range alignCells(rows, s) {
 		lines = append(lines, row)
 		for _, detail := range details[i] {
 			if wide {

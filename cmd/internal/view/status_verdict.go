@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// verdict returns the line of the verdict and, if several problems need a person, all of them.
-func verdict(status api.Status, vocabulary *words.Vocabulary, s style) []string {
+// verdictLines returns the line of the verdict and, if several problems need a person, all of them.
+func verdictLines(status api.Status, vocabulary *words.Vocabulary, s style) []string {
 	switch status.Verdict {
 	case api.OverallOK:
 		return []string{s.paint(good, "OK")}
@@ -20,7 +20,7 @@ func verdict(status api.Status, vocabulary *words.Vocabulary, s style) []string 
 	case api.OverallPaused:
 		return []string{s.paint(doubtful, "PAUSED") + ": " + pausedLine(status)}
 	case api.OverallNeedsYou:
-		return needsYou(status, s)
+		return needsYouLines(status, s)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 		parts = append(parts, words.Count(n, "action"))
 	}
 	if n := len(status.Problems); n > 0 {
-		parts = append(parts, headline(status.Problems[0])+more(n-1))
+		parts = append(parts, headline(status.Problems[0])+moreText(n-1))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -62,7 +62,7 @@ func onlyAction(status api.Status, vocabulary *words.Vocabulary) string {
 	return Clean(text)
 }
 
-func needsYou(status api.Status, s style) []string {
+func needsYouLines(status api.Status, s style) []string {
 	var pressing []api.Problem
 	for _, problem := range status.Problems {
 		if problem.NeedsYou {
@@ -74,7 +74,7 @@ func needsYou(status api.Status, s style) []string {
 	if len(pressing) > 1 {
 		command = "ekco explain"
 	}
-	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
+	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), moreText(len(pressing)-1), Clean(command))}
 	// Without -o wide, no other part of the status shows the reason of a thing.
 	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
 		return lines
@@ -98,7 +98,7 @@ func headline(problem api.Problem) string {
 	return Clean(what)
 }
 
-func more(n int) string {
+func moreText(n int) string {
 	if n == 0 {
 		return ""
 	}

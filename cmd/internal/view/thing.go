@@ -48,7 +48,7 @@ func staleLines(status api.Status, s style) []string {
 		why = headline(status.Problems[i]) + " (" + Clean(status.Problems[i].Command) + ")"
 	}
 	return []string{
-		s.paint(doubtful, fmt.Sprintf("As of %s (%s ago): %s.", words.Stamp(status.AsOf), ago(status, status.AsOf), why)),
+		s.paint(doubtful, fmt.Sprintf("As of %s (%s ago): %s.", words.Stamp(status.AsOf), agoText(status, status.AsOf), why)),
 		"",
 	}
 }
@@ -60,9 +60,9 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 	}
 	lines := []string{
 		Clean(name),
-		fmt.Sprintf("State:    %s, since %s (%s ago)", Clean(string(thing.State)), words.Stamp(thing.Since), age(thing.Now.Sub(thing.Since))),
+		fmt.Sprintf("State:    %s, since %s (%s ago)", Clean(string(thing.State)), words.Stamp(thing.Since), formatAge(thing.Now.Sub(thing.Since))),
 	}
-	lines = append(lines, because(thing, options)...)
+	lines = append(lines, newestEventLines(thing, options)...)
 	// Use the same lines as in a status, but only for this thing.
 	status := selectThing(present, thing)
 	lines = append(lines, pauseLines(status, s)...)
@@ -100,8 +100,8 @@ func selectThing(status api.Status, thing api.ThingExplanation) api.Status {
 	}
 }
 
-// because returns a line that names the newest event about the thing: its last facts or its end.
-func because(thing api.ThingExplanation, options Options) []string {
+// newestEventLines returns a line that names the newest event about the thing: its last facts or its end.
+func newestEventLines(thing api.ThingExplanation, options Options) []string {
 	seq := max(thing.FactsSeq, thing.GoneSeq)
 	if seq == 0 {
 		return nil

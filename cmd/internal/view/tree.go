@@ -41,8 +41,8 @@ type item struct {
 	*branch
 }
 
-// complete reports whether the item will not change any more.
-func (i item) complete(now time.Time) bool {
+// isComplete reports whether the item will not change any more.
+func (i item) isComplete(now time.Time) bool {
 	return i.branch == nil || i.over && i.digested.rollout.isOver(now)
 }
 
@@ -96,7 +96,7 @@ func (t *tree) Event(event journal.Event) error {
 		if err := t.addEvent(e); err != nil {
 			return err
 		}
-		return t.show()
+		return t.writeComplete()
 	}
 	if err := t.flushFacts(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *tree) Event(event journal.Event) error {
 	if p, begins := e.Body.(*journal.ActionRequested); begins {
 		t.addDelays(b, p.Kind, e.Time)
 	}
-	if !b.add(e, t.words) {
+	if !b.addEvent(e, t.words) {
 		b.remark(e, t.words)
 	}
 	if e.Type != journal.TypeActionEnded {
@@ -124,7 +124,7 @@ func (t *tree) Event(event journal.Event) error {
 	}
 	b.over = true
 	delete(t.open, e.Action)
-	return t.show()
+	return t.writeComplete()
 }
 
 // follow passes an event to the digest, and drops the digest's list of lines, because a live tree does not wait for the
@@ -136,15 +136,14 @@ func (t *tree) follow(e journal.Decoded) {
 	}
 }
 
-// show writes the complete items.
-func (t *tree) show() error {
+func (t *tree) writeComplete() error {
 	for i := 0; i < len(t.kept); {
 		switch {
-		case t.kept[i].complete(t.now):
+		case t.kept[i].isComplete(t.now):
 			if err := t.write(t.kept[i]); err != nil {
 				return err
 			}
-			t.drop(i)
+			t.dropItem(i)
 		case t.live:
 			i++
 		default:
@@ -154,8 +153,8 @@ func (t *tree) show() error {
 	return nil
 }
 
-// drop removes a written item, usually the first one.
-func (t *tree) drop(i int) {
+// dropItem removes a written item, usually the first one.
+func (t *tree) dropItem(i int) {
 	if b := t.kept[i].branch; b != nil && b.digested.rollout != nil {
 		b.digested.rollout.closed = true
 	}
@@ -181,8 +180,8 @@ func (t *tree) Flush() error {
 	return nil
 }
 
-// add adds an event to the action. It returns false if the event also needs a line of its own.
-func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
+// addEvent adds an event to the action. It returns false if the event also needs a line of its own.
+func (b *branch) addEvent(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	b.last = e.Time
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
@@ -200,7 +199,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	case *journal.ActionReleased:
 		b.endHolds(e.Time, p.Step)
 	case *journal.ActionRetried, *journal.ActionCancelling:
-		b.endHolds(e.Time, b.waiting()...)
+		b.endHolds(e.Time, b.heldSteps()...)
 		return false
 	case *journal.StepStarted:
 		b.endHolds(e.Time, p.Step, "")
@@ -224,7 +223,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 			s.result, s.tone, s.detail = "ended", doubtful, p.Error
 		}
 	case *journal.ActionEnded:
-		b.endHolds(e.Time, b.waiting()...)
+		b.endHolds(e.Time, b.heldSteps()...)
 		b.outcome, b.tone = words.Ended(p.Outcome, p.Reason), words.EndTone(p.Outcome)
 	default:
 		return false
@@ -261,7 +260,7 @@ func (t *tree) write(kept item) error {
 	}
 	b := kept.branch
 	if r := b.digested.rollout; r.isShown() {
-		_, err := io.WriteString(t.w, t.digest.branch(r, t.because(b)))
+		_, err := io.WriteString(t.w, t.digest.branchText(r, t.causeText(b)))
 		return err
 	}
 	result := t.style.paint(doubtful, "open for "+words.Span(b.last.Sub(b.began)))
@@ -270,8 +269,8 @@ func (t *tree) write(kept item) error {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", t.zone.stamp(b.first), Clean(b.title), result, Clean(b.id))
-	fmt.Fprintf(&out, "   %s\n", t.zone.within(Clean(b.origin)))
-	out.WriteString(t.because(b))
+	fmt.Fprintf(&out, "   %s\n", t.zone.convertTimes(Clean(b.origin)))
+	out.WriteString(t.causeText(b))
 	width := b.width()
 	for i, s := range b.twigs {
 		fmt.Fprintf(&out, "   %s %s\n", branchSymbol(i, len(b.twigs)), t.line(s, width))
@@ -280,13 +279,13 @@ func (t *tree) write(kept item) error {
 	return err
 }
 
-// because returns the line with the cause of the action, or "".
-func (t *tree) because(b *branch) string {
+// causeText returns the line with the cause of the action, or "".
+func (t *tree) causeText(b *branch) string {
 	if b.cause == 0 {
 		return ""
 	}
 	if cause, found := t.lookup(b.cause); found {
-		return fmt.Sprintf("   because of #%d: %s\n", b.cause, t.zone.within(Sentence(t.words, cause.Decoded())))
+		return fmt.Sprintf("   because of #%d: %s\n", b.cause, t.zone.convertTimes(Sentence(t.words, cause.Decoded())))
 	}
 	return fmt.Sprintf("   because of #%d\n", b.cause)
 }
@@ -311,9 +310,9 @@ func branchSymbol(i, of int) string {
 func (t *tree) line(s *twig, width int) string {
 	switch {
 	case s.hold != nil:
-		return t.style.paint(s.tone, t.zone.within(s.text()))
+		return t.style.paint(s.tone, t.zone.convertTimes(s.text()))
 	case s.result == "":
-		return t.style.paint(s.tone, t.zone.within(s.name))
+		return t.style.paint(s.tone, t.zone.convertTimes(s.name))
 	}
 	line := fmt.Sprintf("%-*s  %s", width, Clean(s.name), t.style.paint(s.tone, fmt.Sprintf("%-6s", s.result)))
 	if s.result != "open" {
@@ -323,7 +322,7 @@ func (t *tree) line(s *twig, width int) string {
 		line += fmt.Sprintf("  %d attempts", s.attempts)
 	}
 	if s.detail != "" {
-		line += "  " + t.zone.within(Clean(s.detail))
+		line += "  " + t.zone.convertTimes(Clean(s.detail))
 	}
 	return line
 }

@@ -26,7 +26,7 @@ const maxFacts = 64
 // addEvent adds an event that belongs to no action.
 func (t *tree) addEvent(e journal.Decoded) error {
 	current := &fact{sentence: Sentence(t.words, e), tone: t.words.Tone(e), first: e.Time, last: e.Time, times: 1}
-	if t.live || !repeats(e) {
+	if t.live || !mayRepeat(e) {
 		if err := t.flushFacts(); err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func (t *tree) addEvent(e journal.Decoded) error {
 	return nil
 }
 
-// repeats reports whether a flapping thing causes such events again and again.
-func repeats(e journal.Decoded) bool {
+// mayRepeat reports whether a flapping thing causes such events again and again.
+func mayRepeat(e journal.Decoded) bool {
 	return strings.HasPrefix(e.Actor, "observer/") || e.Type == journal.TypeNodeTransitioned || e.Type == journal.TypeThingTransitioned
 }
 
@@ -70,7 +70,7 @@ func (t *tree) writeOrKeep(current *fact) error {
 	if current.times > 1 {
 		text += fmt.Sprintf(" (%d times, last at %s)", current.times, words.Stamp(current.last))
 	}
-	line := fmt.Sprintf("%s  %s\n", t.zone.stamp(current.first), t.style.paint(current.tone, t.zone.within(text)))
+	line := fmt.Sprintf("%s  %s\n", t.zone.stamp(current.first), t.style.paint(current.tone, t.zone.convertTimes(text)))
 	if t.live || len(t.kept) == 0 {
 		_, err := io.WriteString(t.w, line)
 		return err
@@ -170,5 +170,5 @@ func (b *branch) endHolds(at time.Time, steps ...string) {
 	}
 }
 
-// waiting returns the names of the held steps.
-func (b *branch) waiting() []string { return slices.Sorted(maps.Keys(b.waits)) }
+// heldSteps returns the names of the held steps.
+func (b *branch) heldSteps() []string { return slices.Sorted(maps.Keys(b.waits)) }

@@ -29,8 +29,8 @@ func (z zone) width() int {
 // stamps matches the times that [words.Stamp] writes into a sentence.
 var stamps = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-// within converts the times in a sentence to the zone.
-func (z zone) within(text string) string {
+// convertTimes converts the times in a sentence to the zone.
+func (z zone) convertTimes(text string) string {
 	if z.location == nil {
 		return text
 	}

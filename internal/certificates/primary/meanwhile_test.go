@@ -71,10 +71,10 @@ func TestWhatSomebodyRenewsMeanwhileIsLeftAlone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 5*day)
 			w.TTL, w.ByHand = 400*day, byHand
-			w.Keep("pki/apiserver", "admin.conf")
+			w.RemoveAllExcept("pki/apiserver", "admin.conf")
 			w.ServerTime = func(context.Context, string) (time.Time, error) {
 				w.Make(time.Now().Add(300 * day))
-				w.Keep("pki/apiserver")
+				w.RemoveAllExcept("pki/apiserver")
 				return time.Now(), nil
 			}
 			if result := w.rotate(); len(result.Rotated) != 0 {

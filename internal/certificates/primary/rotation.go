@@ -50,8 +50,8 @@ type Rotation struct {
 
 // Result is the result of a rotation.
 type Result struct {
-	// Rotated has the files with new certificates. Missing has the files that do not exist. Restarted has the components
-	// that work after their restart.
+	// Rotated has the files with new certificates. Missing has the files that do not exist. Restarted has the
+	// components that work after their restart.
 	Rotated   []string `json:"rotated,omitempty"`
 	Missing   []string `json:"missing,omitempty"`
 	Restarted []string `json:"restarted,omitempty"`
@@ -61,9 +61,9 @@ type Result struct {
 	Failed []string `json:"failed,omitempty"`
 }
 
-// Failure returns the error of a host task that ran the rotation: it renewed no certificate although some were due, or a
-// component does not work after its restart. Other problems are only part of the result.
-func (r Result) Failure(err error) error {
+// TaskError returns the error of a host task that ran the rotation: it renewed no certificate although some were due,
+// or a component does not work after its restart. Other problems are only part of the result.
+func (r Result) TaskError(err error) error {
 	why := strings.Join(r.Failed, "; ")
 	switch {
 	case len(r.Down) > 0:
@@ -158,8 +158,8 @@ func (of Rotation) Run(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// withRotationLock calls do while no other rotation runs on the host. It waits for the end of another rotation, which may
-// be an earlier task that EKCO no longer waits for.
+// withRotationLock calls do while no other rotation runs on the host. It waits for the end of another rotation, which
+// may be an earlier task that EKCO no longer waits for.
 func (r *run) withRotationLock(ctx context.Context, do func() error) error {
 	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the directory for copies of the old certificates: %w", err)

@@ -192,6 +192,6 @@ func (c *Cluster) RecordEvent(ctx context.Context, about journal.Subject, note k
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.events = append(c.events, Event{About: about, Note: note})
+	c.events = append(c.events, RecordedEvent{About: about, Note: note})
 	return nil
 }

@@ -32,7 +32,7 @@ type Cluster struct {
 	version int
 	parts   map[string][]byte
 	kubeadm kubeadmState
-	events  []Event
+	events  []RecordedEvent
 	changed chan struct{}
 	// clockAhead is the difference of the API server's clock to time.Now.
 	clockAhead time.Duration
@@ -44,8 +44,8 @@ type pod struct {
 	stuck bool
 }
 
-// Event is a Kubernetes Event that a caller recorded.
-type Event struct {
+// RecordedEvent is a Kubernetes Event that a caller recorded.
+type RecordedEvent struct {
 	About journal.Subject
 	Note  kube.Note
 }
@@ -87,7 +87,7 @@ func (c *Cluster) Snapshot() (nodes []kube.Node, pods []kube.Pod, changed <-chan
 }
 
 // Events returns the Kubernetes Events that callers recorded.
-func (c *Cluster) Events() []Event {
+func (c *Cluster) Events() []RecordedEvent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.events)

@@ -246,7 +246,7 @@ func (s *side) ImportIAM(_ context.Context, want *s3.IAM, may func(name string) 
 	}
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
-	if beyond := s.net.iam[s.name].Beyond(want); !slices.ContainsFunc(beyond, func(name string) bool { return !may(name) }) {
+	if beyond := s.net.iam[s.name].NotIn(want); !slices.ContainsFunc(beyond, func(name string) bool { return !may(name) }) {
 		s.net.iam[s.name] = want
 	}
 	return s.net.Refused, nil

@@ -149,8 +149,8 @@ func (c *comparison) compareBucketSettings(ctx context.Context, bucket string) e
 	return err
 }
 
-// compareObjects compares the objects of a bucket. It requests the objects with incomplete listings, several at
-// the same time.
+// compareObjects compares the objects of a bucket. If the listing of an object is incomplete, it requests the object
+// itself; several at the same time.
 func (c *comparison) compareObjects(ctx context.Context, bucket string) error {
 	var failed error
 	incomplete := func(yield func(pair) bool) {

@@ -17,7 +17,7 @@ import (
 type Warning struct {
 	Bucket  string
 	Setting s3.SettingName
-	// Mark is the hash of the value: an administrator accepts exactly this value with it.
+	// Mark is the hash of the value. An administrator gives it to accept exactly this value.
 	Mark string
 	// Reason is the server's reason, if it gave one.
 	Reason string

@@ -70,7 +70,7 @@ func (s *Store) DropBucket(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.buckets, name)
-	s.tell(name, "", "")
+	s.reportRemoval(name, "", "")
 }
 
 // LoseBucket is DropBucket without an event: the volume lost it.
@@ -80,8 +80,8 @@ func (s *Store) LoseBucket(name string) {
 	delete(s.buckets, name)
 }
 
-// tell reports a removal by a client. It expects mu to be held.
-func (s *Store) tell(bucket, key, id string) {
+// reportRemoval reports a removal by a client. It expects mu to be held.
+func (s *Store) reportRemoval(bucket, key, id string) {
 	for _, heard := range s.hears {
 		heard(s3.Removal{Bucket: bucket, Key: key, ID: id, At: time.Now()})
 	}
@@ -137,7 +137,7 @@ func (s *Store) Delete(name, key string, at time.Time) {
 	b := s.buckets[name]
 	if b.settings[s3.Versioning] == "" {
 		delete(b.objects, key)
-		s.tell(name, key, s3.NullVersion)
+		s.reportRemoval(name, key, s3.NullVersion)
 		return
 	}
 	b.insert(stored{Version: s3.Version{Key: key, ID: s.id(name), DeleteMarker: true, Modified: at.UTC()}})
@@ -148,7 +148,7 @@ func (s *Store) DeleteVersion(name, key, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buckets[name].remove(key, id)
-	s.tell(name, key, id)
+	s.reportRemoval(name, key, id)
 }
 
 // Lose is DeleteVersion without an event: the volume lost it.

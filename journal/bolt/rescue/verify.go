@@ -208,7 +208,7 @@ func (v *verifier) checkSnapshot() error {
 		return fmt.Errorf("snapshot: %w", asDamage(err))
 	}
 	if snapshot.Seq > v.head.Seq {
-		return damaged("the snapshot is at %d, the journal ends at %d", snapshot.Seq, v.head.Seq)
+		return damaged("the snapshot is at event #%d, the journal ends at event #%d", snapshot.Seq, v.head.Seq)
 	}
 	v.report.SnapshotSeq = snapshot.Seq
 	return nil

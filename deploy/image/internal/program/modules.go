@@ -55,7 +55,7 @@ func (s Source) standard(ctx context.Context, version string) (Module, error) {
 	}
 	root := strings.TrimSpace(string(output))
 	texts := map[string][]byte{}
-	if err := collect(texts, root, root); err != nil {
+	if err := collectLicences(texts, root, root); err != nil {
 		return Module{}, err
 	}
 	if len(texts) == 0 {
@@ -90,7 +90,7 @@ func (s Source) licences(ctx context.Context) (map[string]map[string][]byte, err
 		if found[p.Module.Path] == nil {
 			found[p.Module.Path] = map[string][]byte{}
 		}
-		if err := collect(found[p.Module.Path], p.Dir, p.Module.Dir); err != nil {
+		if err := collectLicences(found[p.Module.Path], p.Dir, p.Module.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -98,8 +98,8 @@ func (s Source) licences(ctx context.Context) (map[string]map[string][]byte, err
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([._-].*)?$`)
 
-// collect reads the licence files of dir and of the directories above it up to root.
-func collect(texts map[string][]byte, dir, root string) error {
+// collectLicences reads the licence files of dir and of the directories above it up to root.
+func collectLicences(texts map[string][]byte, dir, root string) error {
 	for ; ; dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/deploy/image/internal/program"
 )
 
-// Contents is what is listed.
+// Contents is what the SBOM lists.
 type Contents struct {
 	// Image is the image's name without a version.
 	Image                 string

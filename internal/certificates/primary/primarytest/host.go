@@ -108,8 +108,8 @@ func (h *Host) Age(item string, until time.Time) {
 	h.leaf(of, ca, cluster, until)
 }
 
-// Keep removes all other certificates, and the manifests of all other components.
-func (h *Host) Keep(paths ...string) {
+// RemoveAllExcept removes all other certificates, and the manifests of all other components.
+func (h *Host) RemoveAllExcept(paths ...string) {
 	h.T.Helper()
 	for _, item := range Items() {
 		for _, ending := range []string{"", ".crt", ".key"} {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestStandingRulesAreThoseOfTheKindThatAreNotOnlyAboutBeginning(t *testing.T) {
-	standing, err := Standing(lamps())
+	standing, err := TermsByKind(lamps())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,13 +28,13 @@ func TestAKindOfActionThatNoRuleCouldHoldBackIsAMistake(t *testing.T) {
 	} {
 		all := lamps()
 		spoil(&all.Kinds[0])
-		if _, err := Standing(all); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := TermsByKind(all); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %s", err, want)
 		}
 	}
 	twice := lamps()
 	twice.Machine, twice.Rules = torch{}, nil
-	if _, err := Standing(lamps(), twice); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := TermsByKind(lamps(), twice); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a kind that is there twice: got %v", err)
 	}
 }
@@ -48,7 +48,7 @@ func TestMachinesAndRulesHaveNamesOfTheirOwn(t *testing.T) {
 		`two rules "Settling"`: {{Machine: lamp{}, Rules: []Rule{{Name: RuleSettling}}}},
 		"no title":             {{Machine: untitled{}}},
 	} {
-		if _, err := Standing(all...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := TermsByKind(all...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %s", err, want)
 		}
 	}

@@ -15,9 +15,9 @@ type Terms struct {
 	Domains []string
 }
 
-// Standing returns the terms of each kind of action. It returns an error if a kind is defined twice, names an unknown
-// machine or rule, or has [RuleOneAtATime] without a Turn or the reverse, and the errors of validateNames.
-func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
+// TermsByKind returns the terms of each kind of action. It returns an error if a kind is defined twice, names an
+// unknown machine or rule, or has [RuleOneAtATime] without a Turn or the reverse, and the errors of validateNames.
+func TermsByKind(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
 	if err := validateNames(capabilities); err != nil {
 		return nil, err
 	}

@@ -81,20 +81,42 @@ func only[T runtime.Object](t *testing.T, objects []runtime.Object) T {
 }
 
 func TestEveryManifestIsStrictlyValid(t *testing.T) {
-	files, err := filepath.Glob("*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"configmap.yaml", "deployment.yaml", "namespace.yaml", "rbac-kotsadm.yaml", "rbac-minio.yaml",
-		"rbac-optional.yaml", "rbac-rook.yaml", "rbac.yaml", "service.yaml",
-	}
-	if !slices.Equal(files, want) {
-		t.Fatalf("manifests are %q, want %q", files, want)
+	var files []string
+	for _, directory := range []string{".", "kotsadm", "minio", "optional", "rook"} {
+		found, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = slices.DeleteFunc(found, func(name string) bool { return filepath.Base(name) == "kustomization.yaml" })
+		if listed := resources(t, directory); !slices.Equal(slices.Sorted(slices.Values(listed)), found) {
+			t.Errorf("the kustomization of %s lists %q, want %q", directory, listed, found)
+		}
+		files = append(files, found...)
 	}
 	if objects := read(t, files...); len(objects) < 20 {
 		t.Errorf("%d objects, want at least 20", len(objects))
 	}
+}
+
+// resources returns the files that a directory's kustomization lists.
+func resources(t *testing.T, directory string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(directory, "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kustomization struct {
+		APIVersion string   `json:"apiVersion"`
+		Kind       string   `json:"kind"`
+		Resources  []string `json:"resources"`
+	}
+	if err := yaml.UnmarshalStrict(content, &kustomization); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range kustomization.Resources {
+		kustomization.Resources[i] = filepath.Join(directory, name)
+	}
+	return kustomization.Resources
 }
 
 func TestTheDeploymentIsTheOneInstallersKnow(t *testing.T) {

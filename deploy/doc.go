@@ -1,12 +1,12 @@
 // Package deploy holds the manifests EKCO is installed with. It has no code;
 // its tests compare the manifests with what an installation depends on.
 //
-//	namespace.yaml      namespace kurl
+//	namespace.yaml      namespace kurl, for clusters without kURL
 //	rbac.yaml           the service account, and its permissions in every cluster
 //	configmap.yaml      the configuration
 //	deployment.yaml     the operator
 //	service.yaml        its HTTP port
-//	kustomization.yaml  these files, for "kubectl apply -k deploy"
+//	kustomization.yaml  these files but the namespace, for "kubectl apply -k deploy"
 //	rook/               the permissions for Rook, if namespace rook-ceph exists
 //	minio/              the permissions for MinIO, if namespace minio exists
 //	kotsadm/            the permissions for kotsadm in namespace default

@@ -11,8 +11,8 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/test/demo/lib.sh"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ekco-nights.XXXXXX")
-screens=$dir/screens
-trap 'stop_all >/dev/null 2>&1; umount "$dir/ekco" 2>/dev/null || true; rm -rf "$dir"' EXIT
+screens=$(mktemp "${TMPDIR:-/tmp}/ekco-nights-screens.XXXXXX")
+trap 'stop_all >/dev/null 2>&1; umount "$dir/ekco" 2>/dev/null || true; rm -rf "$dir" "$screens"' EXIT
 
 # night TITLE begins a night in the transcript.
 night() {
@@ -20,13 +20,14 @@ night() {
   printf '# %s\n' "$*" >>"$screens"
 }
 
-# type COMMAND...: shows what a person types, and the first lines of the answer.
-type_() {
+# ask LINES COMMAND...: shows what a person types, and the first lines of the answer.
+ask() {
   local lines=$1
   shift
-  printf '$ %s\n' "$*" >"$dir/screen"
-  "$@" 2>&1 | head -n "$lines" >>"$dir/screen" || true
-  sed -E "s#$dir#/…#g" "$dir/screen" | tee -a "$screens"
+  {
+    printf '$ %s\n' "$*"
+    "$@" 2>&1 | head -n "$lines" || true
+  } | sed "s#$dir#/…#g" | tee -a "$screens"
 }
 
 # is EXIT KIND: whether the check has that exit code, and the first problem that kind.
@@ -37,14 +38,16 @@ is() {
   [ -z "${2:-}" ] || ekco status -o json | tr -d ' \n' | grep -q "\"problems\":\[{\"kind\":\"$2\""
 }
 
-# expect EXIT KIND [LINES]: waits for the verdict, and shows the first screen.
+waits() { ekco status | grep -q "finalizer demo"; }
+
+# expect EXIT KIND: waits for the verdict, and shows the first screen.
 expect() {
   until_true "exit code $1 ${2:-}" is "$1" "${2:-}"
-  type_ 1 ekco status
+  ask 1 ekco status
 }
 
-mkdir -p "$dir/ekco"
 start_cluster
+mkdir -p "$dir/ekco"
 mount -t tmpfs -o size=4m ekco-nights "$dir/ekco"
 start_operator
 until_true "all is well" is 0
@@ -52,21 +55,21 @@ until_true "all is well" is 0
 night "a worker is lost"
 "$controlplane" node lose worker-2 --dir "$dir"
 expect 2 node_lost
-type_ 6 ekco explain worker-2
+ask 6 ekco explain worker-2
 
 night "its purge waits for a finalizer of another program"
 kubectl patch node worker-2 --type merge -p '{"metadata":{"finalizers":["demo.example.com/slow"]}}' >/dev/null
 ekco purge-node worker-2 --no-wait --yes >/dev/null
-until_true "the purge waits" sh -c "ekco=1; EKCO_JOURNAL=$dir/ekco/journal.db $ekco status | grep -q 'finalizer demo'"
-type_ 1 ekco status
+until_true "the purge waits" waits
+ask 1 ekco status
 kubectl patch node worker-2 --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 until_true "worker-2 is purged" node_is worker-2 Purged
 until_true "all is well" is 0
 
 night "the wrong node is purged"
 ekco purge-node worker-3 --no-wait --yes --force >/dev/null 2>&1 || true
-type_ 1 ekco status
-type_ 2 ekco cancel worker-3
+ask 1 ekco status
+ask 2 ekco cancel worker-3
 until_true "all is well" is 0
 
 night "EKCO is paused, and forgotten"
@@ -103,7 +106,7 @@ stop_operator
 truncate -s 4096 "$dir/ekco/journal.db"
 start_operator
 expect 2 safe_mode
-type_ 8 ekco status
+ask 8 ekco status
 ekco journal accept --yes >/dev/null
 until_true "all is well" is 0
 

@@ -80,21 +80,48 @@ func only[T runtime.Object](t *testing.T, objects []runtime.Object) T {
 	return found[0]
 }
 
+// notListed are the files that no kustomization has. To delete a kustomization must not delete a namespace, with what
+// others have in it.
+var notListed = map[string]bool{"kustomization.yaml": true, "namespace.yaml": true}
+
 func TestEveryManifestIsStrictlyValid(t *testing.T) {
-	files, err := filepath.Glob("*.yaml")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, directory := range []string{".", "kotsadm", "minio", "optional", "rook"} {
+		found, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+		found = slices.DeleteFunc(found, func(name string) bool { return notListed[filepath.Base(name)] })
+		if listed := resources(t, directory); !slices.Equal(slices.Sorted(slices.Values(listed)), found) {
+			t.Errorf("the kustomization of %s lists %q, want %q", directory, listed, found)
+		}
 	}
-	want := []string{
-		"configmap.yaml", "deployment.yaml", "namespace.yaml", "rbac-kotsadm.yaml", "rbac-minio.yaml",
-		"rbac-optional.yaml", "rbac-rook.yaml", "rbac.yaml", "service.yaml",
-	}
-	if !slices.Equal(files, want) {
-		t.Fatalf("manifests are %q, want %q", files, want)
-	}
+	files = slices.DeleteFunc(files, func(name string) bool { return filepath.Base(name) == "kustomization.yaml" })
 	if objects := read(t, files...); len(objects) < 20 {
 		t.Errorf("%d objects, want at least 20", len(objects))
 	}
+}
+
+// resources returns the files that a directory's kustomization lists.
+func resources(t *testing.T, directory string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(directory, "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kustomization struct {
+		APIVersion string   `json:"apiVersion"`
+		Kind       string   `json:"kind"`
+		Resources  []string `json:"resources"`
+	}
+	if err := yaml.UnmarshalStrict(content, &kustomization); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range kustomization.Resources {
+		kustomization.Resources[i] = filepath.Join(directory, name)
+	}
+	return kustomization.Resources
 }
 
 func TestTheDeploymentIsTheOneInstallersKnow(t *testing.T) {
@@ -141,7 +168,7 @@ func TestTheContainerIsTheOneInstallersKnow(t *testing.T) {
 	if !strings.HasPrefix(c.Image, "replicated/ekco:v") || c.ImagePullPolicy != corev1.PullIfNotPresent {
 		t.Errorf("image %s, %s", c.Image, c.ImagePullPolicy)
 	}
-	if len(c.Env) != 1 || c.Env[0].Name != "LOG_LEVEL" || c.Env[0].Value != "info" {
+	if len(c.Env) != 2 || c.Env[0].Name != "LOG_LEVEL" || c.Env[0].Value != "info" || c.Env[1].Name != "NODE_NAME" || c.Env[1].ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
 		t.Errorf("environment is %v", c.Env)
 	}
 	if len(c.Ports) != 1 || c.Ports[0].Name != "service" || c.Ports[0].ContainerPort != 8080 {

@@ -86,10 +86,10 @@ var optional = map[string][]string{
 func TestPermissionsAreExactlyThoseOfAnInstallation(t *testing.T) {
 	for file, want := range map[string]map[string][]string{
 		"rbac.yaml":          granted,
-		"rbac-rook.yaml":     grantedForRook,
-		"rbac-minio.yaml":    grantedForMinIO,
-		"rbac-kotsadm.yaml":  grantedForKotsadm,
-		"rbac-optional.yaml": optional,
+		"rook/rbac.yaml":     grantedForRook,
+		"minio/rbac.yaml":    grantedForMinIO,
+		"kotsadm/rbac.yaml":  grantedForKotsadm,
+		"optional/rbac.yaml": optional,
 	} {
 		if diff := cmp.Diff(want, grants(t, file)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
@@ -179,7 +179,7 @@ func grantedIn(all map[string][]string, namespace, needed string) bool {
 }
 
 func TestEveryRuleSaysWhatItIsFor(t *testing.T) {
-	for _, file := range []string{"rbac.yaml", "rbac-rook.yaml", "rbac-minio.yaml", "rbac-kotsadm.yaml", "rbac-optional.yaml"} {
+	for _, file := range []string{"rbac.yaml", "rook/rbac.yaml", "minio/rbac.yaml", "kotsadm/rbac.yaml", "optional/rbac.yaml"} {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -35,11 +35,12 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 
 // noteLoss sets LostSeq at the first event that reports a loss, and LostFrom, the time after which events are missing.
 // last and at are the number and the time of the event before. LostFrom stays zero if that event is not the last one
-// that was kept, because an EKCO appended events after the loss.
+// that was kept, because an EKCO appended events after the loss, or if no event was kept.
 func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	known := true
 	switch p := d.Body.(type) {
 	case *journal.JournalSalvaged:
+		known = p.Recovered > 0
 	case *journal.JournalOutdated:
 		known = p.LastSeq == last
 	default:

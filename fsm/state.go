@@ -9,7 +9,7 @@ import (
 // FoldName is the name of the JSON format of [State] in snapshots. Change it if this version could misread an older
 // snapshot. Also change it if Apply can now read an event for which it held the action before, because only a replay
 // removes that hold.
-const FoldName = "ekco-state/18"
+const FoldName = "ekco-state/19"
 
 // State is everything that EKCO knows: the result of folding all events of the journal. It is plain data, and snapshots
 // have its JSON form. Only the loop goroutine uses it, and only Apply changes it.

@@ -28,11 +28,14 @@ type JournalSalvaged struct {
 	EarlierFiles []string `json:"earlier_files,omitempty"`
 }
 
-// JournalOutdated says that the file lost its newest events, for example because an older copy was restored. EKCO knows
-// this because the mirror in the cluster has newer events. Safe mode begins with this event.
+// JournalOutdated says that the file lost its newest events, for example because an older copy was restored, or that the
+// whole file is gone. EKCO knows this because the mirror in the cluster has newer events. Safe mode begins with this
+// event.
 type JournalOutdated struct {
-	// LastSeq is the number of the file's last event. It is 0 if an EKCO appended other events to the file after the
-	// loss, because EKCO then does not know which events the file kept.
+	// Gone is the id of the journal that EKCO wrote on this machine before, if that journal's file is gone.
+	Gone string `json:"gone,omitempty"`
+	// LastSeq is the number of the file's last event. It is 0 if the file is gone, or if an EKCO appended other events
+	// to it after the loss, because EKCO then does not know which events the file kept.
 	LastSeq uint64 `json:"last_seq"`
 	// Mirrored is the last event that the mirror includes. MirroredAt is when the mirror was written.
 	Mirrored   Position  `json:"mirrored"`
@@ -104,9 +107,10 @@ type JournalImported struct {
 // OperatorStarted describes a process that starts to observe the cluster, and its settings.
 type OperatorStarted struct {
 	Version string `json:"version"`
-	Host    string `json:"host"`
-	PID     int    `json:"pid"`
-	DryRun  bool   `json:"dry_run,omitempty"`
+	// Host is the name of EKCO's machine: in a pod the name of the node, if the pod has it.
+	Host   string `json:"host"`
+	PID    int    `json:"pid"`
+	DryRun bool   `json:"dry_run,omitempty"`
 	// Command is set if the process is not an operator but a command that a person runs without an operator, for
 	// example "purge-node worker-2".
 	Command string `json:"command,omitempty"`

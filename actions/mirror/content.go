@@ -42,6 +42,8 @@ type Content struct {
 	Format int `json:"format"`
 	// Version is the version of the EKCO that wrote the mirror. Old versions leave it empty.
 	Version string `json:"version,omitempty"`
+	// Host is the machine that has the mirrored journal. Old versions leave it empty.
+	Host string `json:"host,omitempty"`
 	// JournalID identifies the mirrored journal.
 	JournalID string `json:"journal_id"`
 	// At is the last event of that journal that was on disk, zero if unknown. A file of that journal without this event

@@ -33,7 +33,7 @@ type Mirror struct {
 	onFailure  func(error)
 	takeOver   func(context.Context, Content) error
 	judge      func(context.Context, Content) error
-	ekco       string
+	ekco, host string
 	expendable []journal.ActionKind
 
 	// Only the goroutine in Run uses these fields. end is the journal's last event at the last read.
@@ -77,8 +77,8 @@ type Option func(*Mirror)
 // OnFailure sets a function that is called with the error of each failed write. It must not block.
 func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f } }
 
-// Version sets the version of the EKCO that writes the mirror.
-func Version(ekco string) Option { return func(m *Mirror) { m.ekco = ekco } }
+// Writer sets the version of the EKCO that writes the mirror, and the name of its machine.
+func Writer(version, host string) Option { return func(m *Mirror) { m.ekco, m.host = version, host } }
 
 // Expendable names the kinds of action whose loss does no harm. If there is no space for all actions, the mirror leaves
 // these out first.
@@ -242,7 +242,7 @@ func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried 
 		return // the rest of carried changes only when an action ends
 	}
 	m.wanted = Content{
-		Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
+		Version: m.ekco, Host: m.host, JournalID: m.journalID, ClusterUID: clusterUID,
 		WrittenAt: time.Now().UTC(), Actions: append([]journal.ActionRecord{}, open...), Carried: carried,
 	}
 	m.wantedGen++

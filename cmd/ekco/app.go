@@ -37,8 +37,8 @@ type app struct {
 	// kubeletSteady is how long a restarted kubelet must run before the command accepts it.
 	kubeletSteady time.Duration
 
-	// dial connects to the operator that listens on a socket.
-	dial func(ctx context.Context, socket string) (operator, error)
+	// dial connects to the operator that listens on a socket. If nobody does, it tries the spare socket.
+	dial func(ctx context.Context, socket, spare string) (operator, error)
 	// work starts a ring for one purge, if no operator runs.
 	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)
 }
@@ -64,14 +64,8 @@ func newApp() *app {
 		deferredAfter: 10 * time.Second,
 		holderTimeout: 15 * time.Second,
 		kubeletSteady: 3 * time.Second,
-		dial: func(ctx context.Context, socket string) (operator, error) {
-			client, err := api.Dial(ctx, socket)
-			if err != nil {
-				return nil, err
-			}
-			return client, nil
-		},
-		work: startRing,
+		dial:          dialOperator,
+		work:          startRing,
 	}
 }
 

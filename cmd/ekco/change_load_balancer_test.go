@@ -78,7 +78,7 @@ func (d *desk) results(code, wantCode int, want string) {
 
 // changes types the command beside an operator.
 func (d *desk) changes(o operator, args ...string) int {
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		if o == nil {
 			return nil, api.ErrNoOperator
 		}
@@ -227,7 +227,7 @@ func TestAChangeIsFollowedByTheNextOperatorAndAskedForOnce(t *testing.T) {
 		first, second := newChanging(t, "", isSet), newChanging(t, journal.OutcomeDone, isSet, isSet, isSet)
 		first.lost = true
 		operators := []operator{first, second}
-		d.app.dial = func(context.Context, string) (operator, error) {
+		d.app.dial = func(context.Context, string, string) (operator, error) {
 			next := operators[0]
 			if len(operators) > 1 {
 				operators = operators[1:]
@@ -268,7 +268,7 @@ func TestWhatOthersAskedForOrWasAskedForBeforeIsNotTakenForIts(t *testing.T) {
 				asked.Subject, asked.Actor = journal.Kubeconfigs, test.actor
 				second.past = []journal.Event{asked}
 				operators := []operator{first, second}
-				d.app.dial = func(context.Context, string) (operator, error) {
+				d.app.dial = func(context.Context, string, string) (operator, error) {
 					next := operators[0]
 					operators = operators[1:]
 					return next, nil
@@ -292,7 +292,7 @@ func TestWhatWasRecordedWithoutAnAnswerIsNotAskedForAgain(t *testing.T) {
 		asked.Subject, asked.Actor = journal.Kubeconfigs, api.LocalActor()
 		second.past = []journal.Event{asked}
 		operators := []operator{first, second}
-		d.app.dial = func(context.Context, string) (operator, error) {
+		d.app.dial = func(context.Context, string, string) (operator, error) {
 			next := operators[0]
 			operators = operators[1:]
 			return next, nil

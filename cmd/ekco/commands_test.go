@@ -157,7 +157,7 @@ func TestColoursNeedATerminalAndItsOwnersConsent(t *testing.T) {
 		d.types("history", "-o", "tree", "--since", "all", "--type", "node.gone")
 		d.types("status")
 		status := &fakeOperator{status: api.Status{Operator: api.OperatorStatus{Running: true}}}
-		d.app.dial = func(context.Context, string) (operator, error) { return status, nil }
+		d.app.dial = func(context.Context, string, string) (operator, error) { return status, nil }
 		d.types("status")
 		if got := strings.Contains(d.out.String(), "\x1b["); got != test.want {
 			t.Errorf("%+v: colours: %v", test, got)
@@ -330,7 +330,7 @@ func TestForAnOperatorThatHangsTheAdviceIsToRestartItsPod(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		d.app.dial = func(context.Context, string) (operator, error) { return nil, api.ErrNoAnswer }
+		d.app.dial = func(context.Context, string, string) (operator, error) { return nil, api.ErrNoAnswer }
 		for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"purge-node", "worker-2"}, {"journal", "verify"}} {
 			d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
 			d.expect(exitFailed, exitFailed, "", "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator)")

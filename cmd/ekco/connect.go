@@ -95,7 +95,7 @@ func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error 
 
 // dialOperator dials the operator. It returns ErrNoOperator if no process listens.
 func (a *app) dialOperator(ctx context.Context, cfg config.Config) (operator, error) {
-	reached, err := a.dial(ctx, cfg.Socket())
+	reached, err := a.dial(ctx, cfg.Socket(), cfg.SpareSocket())
 	switch {
 	case errors.Is(err, api.ErrNoAnswer):
 		return nil, a.explainSilence(ctx, cfg, err)
@@ -103,6 +103,20 @@ func (a *app) dialOperator(ctx context.Context, cfg config.Config) (operator, er
 		return nil, fmt.Errorf("%w; run this as root", err)
 	}
 	return reached, err
+}
+
+// dialOperator dials the socket, and the spare one if nobody listens on the first.
+func dialOperator(ctx context.Context, socket, spare string) (operator, error) {
+	client, err := api.Dial(ctx, socket)
+	if errors.Is(err, api.ErrNoOperator) {
+		if other, spareErr := api.Dial(ctx, spare); spareErr == nil {
+			return other, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return client, nil
 }
 
 const (

@@ -206,7 +206,7 @@ func newDesk(t *testing.T, running *fakeOperator) *desk {
 		stdin:  strings.NewReader(""), stdout: d.out, stderr: d.errOut,
 		env: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
 		now: func() time.Time { return noon }, words: capabilities(cluster{}).Vocabulary(),
-		dial: func(context.Context, string) (operator, error) {
+		dial: func(context.Context, string, string) (operator, error) {
 			if running == nil {
 				return nil, api.ErrNoOperator
 			}

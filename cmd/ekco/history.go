@@ -22,7 +22,7 @@ func newHistoryCommand(a *app) *cobra.Command {
 		Short: "Show what happened, newest last",
 		Long: `Shows what EKCO saw, decided and did, one event per line, newest last; -o tree
 groups each action's steps with their durations and outcomes, and names its cause;
---summary shows one line for each action, refusal and pause. Both show a rollout
+--summary shows one line for each action, refusal, pause and lost node. Both show a rollout
 (the same change on several nodes) as one entry with a line for each action.
 With NODE or KIND/NAME it shows the events of that node or thing alone; --node also shows the
 events of the pods on the node.

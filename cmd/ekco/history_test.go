@@ -125,7 +125,7 @@ func TestHistoryIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 	after := &fakeOperator{past: events[:3], live: events, followed: make(chan struct{})}
 	d := newDesk(t, nil)
 	operators := []*fakeOperator{before, after}
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		next := operators[0]
 		operators = operators[1:]
 		return next, nil

@@ -10,7 +10,7 @@ import (
 
 // losses returns each loss of events that was recorded since the given time. lookup finds an event by its number.
 func losses(ctx context.Context, backend api.Backend, since time.Time, lookup func(uint64) (journal.Event, bool)) ([]api.Loss, error) {
-	lost := []api.Loss{}
+	lost, empty := []api.Loss{}, false
 	types := []journal.Type{journal.TypeJournalSalvaged, journal.TypeJournalOutdated}
 	for event, err := range backend.Events(ctx, journal.Query{Types: types, Since: since}, false) {
 		if err != nil {
@@ -19,10 +19,11 @@ func losses(ctx context.Context, backend api.Backend, since time.Time, lookup fu
 		loss := api.Loss{Type: event.Type, Seq: event.Seq, At: event.Time}
 		switch p := event.Decoded().Body.(type) {
 		case *journal.JournalSalvaged:
+			empty = p.Recovered == 0
 			loss.After, loss.AtLeast, loss.DamagedFile, loss.EarlierFiles = p.LastSeq, p.LostAtLeast, p.DamagedFile, p.EarlierFiles
 		case *journal.JournalOutdated:
 			loss.After = p.LastSeq
-			if p.LastSeq != 0 && p.Mirrored.Seq > p.LastSeq {
+			if (p.LastSeq != 0 || p.Gone != "" || empty) && p.Mirrored.Seq > p.LastSeq {
 				loss.AtLeast = p.Mirrored.Seq - p.LastSeq
 			}
 		}

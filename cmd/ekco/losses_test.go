@@ -64,6 +64,7 @@ func TestOfALossOnlyWhatIsKnownIsTold(t *testing.T) {
 		"an event before it that is no more":     {journal.JournalSalvaged{LastSeq: 9}, api.Loss{After: 9}},
 		"the newest events":                      {journal.JournalOutdated{LastSeq: 5, Mirrored: journal.Position{Seq: 8}}, api.Loss{After: 5, From: lossAt(5), AtLeast: 3}},
 		"newest events, nobody knows since when": {journal.JournalOutdated{Mirrored: journal.Position{Seq: 8}}, api.Loss{}},
+		"the whole file":                         {journal.JournalOutdated{Gone: "j", Mirrored: journal.Position{Seq: 8}}, api.Loss{AtLeast: 8}},
 		"an end that is another one":             {journal.JournalOutdated{LastSeq: 8, Mirrored: journal.Position{Seq: 8}}, api.Loss{After: 8, From: lossAt(8)}},
 		"an end after the mirror":                {journal.JournalOutdated{LastSeq: 8, Mirrored: journal.Position{Seq: 7}}, api.Loss{After: 8, From: lossAt(8)}},
 	} {

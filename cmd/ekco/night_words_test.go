@@ -120,7 +120,7 @@ func TestACancelSaysWhatTheActionIsOnceItWasAskedToStop(t *testing.T) {
 	} {
 		op := passing{openOn(), test.change}
 		d := newDesk(t, nil)
-		d.app.dial = func(context.Context, string) (operator, error) { return op, nil }
+		d.app.dial = func(context.Context, string, string) (operator, error) { return op, nil }
 		d.expect(d.types("cancel", "worker-2"), test.code, test.out, test.err)
 		if stopping := strings.Contains(d.out.String(), "asked to stop"); stopping != (test.code == exitDone) || len(op.words) != 1 {
 			t.Errorf("%s: the operator was told %v, and the person\n%s", name, op.words, d.out)
@@ -176,7 +176,7 @@ func TestAPauseSaysWhichOneItReplacesAndResumeWhichStay(t *testing.T) {
 
 func TestAcceptSaysWhatEKCOGoesOnWithAndAsks(t *testing.T) {
 	op := openOn()
-	op.status.Journal.SafeMode = &journal.JournalSalvaged{}
+	op.status.Journal.SafeMode = &journal.JournalSalvaged{Recovered: 1}
 	op.status.Journal.LostFrom, op.status.Journal.SafeModeSince = noon.Add(-time.Hour), noon
 	op.status.Actions = op.status.Actions[:1]
 	op.status.Actions[0].Planned, op.status.Actions[0].RequestedBy, op.status.Actions[0].RequestedAt = true, "cli:b@h", noon.Add(-2*time.Hour)

@@ -143,7 +143,7 @@ func (o *reportingOperator) Events(ctx context.Context, query journal.Query, fol
 // reportDesk is a desk beside the operator.
 func reportDesk(t *testing.T, o *reportingOperator) *desk {
 	d := newDesk(t, nil)
-	d.app.dial = func(context.Context, string) (operator, error) { return o, nil }
+	d.app.dial = func(context.Context, string, string) (operator, error) { return o, nil }
 	return d
 }
 
@@ -281,7 +281,7 @@ func TestAnOperatorThatIsRestartedIsWaitedFor(t *testing.T) {
 	o := newReportingOperator(t, "a", "b")
 	o.silent["a"], o.quits = true, 2
 	d := reportDesk(t, o)
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.quits > 0 && len(o.requests) == 2 {

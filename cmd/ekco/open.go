@@ -74,7 +74,7 @@ func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log
 }
 
 // startReadOnly returns the read-only mode and its services. If the socket cannot be created, for example on a
-// read-only disk, the HTTP port still serves the status.
+// read-only disk, commands find another one in the directory for temporary files.
 func startReadOnly(ctx context.Context, cfg config.Config, problem error, log *slog.Logger) (*ring.Onlooker, []service, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -98,6 +98,10 @@ func startReadOnly(ctx context.Context, cfg config.Config, problem error, log *s
 		return api.ServeHTTP(ctx, port, onlooker, metrics.Gatherer(), log)
 	}}
 	socket, err := api.Listen(ctx, cfg.Socket())
+	if err != nil {
+		log.Warn("listening on another socket", "socket", cfg.SpareSocket(), "error", err)
+		socket, err = api.Listen(ctx, cfg.SpareSocket())
+	}
 	if err != nil {
 		log.Warn("commands cannot connect to this EKCO", "error", err)
 		return onlooker, services, nil

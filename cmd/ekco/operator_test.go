@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/test/await"
 )
@@ -37,16 +36,10 @@ func (d *desk) startsOperator(args ...string) (stop func() string) {
 	go func() {
 		ended <- own.typesUntil(ctx, append([]string{"operator", "--listen_address", "127.0.0.1:0"}, args...)...)
 	}()
-	d.app.dial = func(ctx context.Context, socket string) (operator, error) {
-		client, err := api.Dial(ctx, socket)
-		if err != nil {
-			return nil, err
-		}
-		return client, nil
-	}
+	d.app.dial = dialOperator
 	deadline := time.Now().Add(await.HangTimeout)
 	for {
-		client, err := d.app.dial(d.t.Context(), config.SocketOf(d.env["JOURNAL"]))
+		client, err := d.app.dial(d.t.Context(), config.SocketOf(d.env["JOURNAL"]), "")
 		if err == nil {
 			client.Close()
 			break

@@ -88,7 +88,7 @@ func TestWithoutRootAnOperatorIsStillToldWhatDirectoryItNeeds(t *testing.T) {
 func TestASocketThatIsNotForThisUserIsNoReasonToReadTheFile(t *testing.T) {
 	d := newDesk(t, nil)
 	written(t, d)
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		return nil, fmt.Errorf("ask on x: %w", api.ErrForbidden)
 	}
 	d.expect(d.types("status"), exitFailed, "", "run this as root")

@@ -333,7 +333,7 @@ func TestAPurgeIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 	before.live, before.lost = before.live[:4], true
 	d := newDesk(t, nil)
 	operators := []*fakeOperator{before, after}
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		next := operators[0]
 		operators = operators[1:]
 		return next, nil
@@ -376,7 +376,7 @@ func TestWhenItsOwnRingEndsThePurgeIsNotFinished(t *testing.T) {
 		return op, ended, func() error { return errors.New("the journal belongs to another cluster") }, nil
 	}
 	dials := 0
-	d.app.dial = func(context.Context, string) (operator, error) { dials++; return nil, api.ErrNoOperator }
+	d.app.dial = func(context.Context, string, string) (operator, error) { dials++; return nil, api.ErrNoOperator }
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "the journal belongs to another cluster")
 	if dials != 1 {
 		t.Errorf("it looked for an operator %d times, though it does the work itself", dials)

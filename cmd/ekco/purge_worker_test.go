@@ -33,7 +33,7 @@ func beside(t *testing.T) *fakeOperator {
 // dials answers the first dials with these, nil being nobody, and later ones
 // with nobody.
 func (d *desk) dials(answers ...*fakeOperator) {
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		if len(answers) == 0 {
 			return nil, api.ErrNoOperator
 		}
@@ -212,7 +212,7 @@ func TestEachRegainedConnectionIsClosedWhenTheNextIsOpen(t *testing.T) {
 		d.dials(append(regained, last)...)
 		open := 0
 		dial := d.app.dial
-		d.app.dial = func(ctx context.Context, socket string) (operator, error) {
+		d.app.dial = func(ctx context.Context, socket, spare string) (operator, error) {
 			still := 0
 			for i, op := range regained {
 				if i > 0 && i < open && op.closed == 0 { // the first is engage's
@@ -223,7 +223,7 @@ func TestEachRegainedConnectionIsClosedWhenTheNextIsOpen(t *testing.T) {
 				t.Errorf("%d connections that were regained are open when the next one is dialed", still)
 			}
 			open++
-			return dial(ctx, socket)
+			return dial(ctx, socket, spare)
 		}
 		d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "an operator answers again")
 		for i, op := range append(regained, last) {
@@ -271,7 +271,7 @@ func TestCommandsThatAllLeaveTheirWorkAreNotTriedForEver(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	dials := 0
-	d.app.dial = func(context.Context, string) (operator, error) {
+	d.app.dial = func(context.Context, string, string) (operator, error) {
 		if dials++; dials > 10 {
 			stop()
 		}
@@ -300,7 +300,7 @@ func TestWhoDoesNotAnswerOrMayNotBeAskedIsNotReplaced(t *testing.T) {
 	for _, err := range []error{api.ErrNoAnswer, api.ErrForbidden} {
 		d := newDesk(t, nil)
 		written(t, d)
-		d.app.dial = func(context.Context, string) (operator, error) { return nil, err }
+		d.app.dial = func(context.Context, string, string) (operator, error) { return nil, err }
 		began := d.works(purging(t, journal.OutcomeDone), 0, nil)
 		d.expect(d.types("purge-node", "worker-2"), exitFailed, "", err.Error())
 		if *began != 0 {

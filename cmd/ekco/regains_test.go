@@ -72,7 +72,7 @@ func TestACommandThatIsToldNothingDoesNotSpin(t *testing.T) {
 				d, answering, dials := newDesk(t, nil), running(t), 0
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				d.app.dial = func(context.Context, string) (operator, error) {
+				d.app.dial = func(context.Context, string, string) (operator, error) {
 					if dials++; dials == 2 {
 						time.AfterFunc(10*time.Second, stop)
 					}

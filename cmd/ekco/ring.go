@@ -167,9 +167,9 @@ func nodeLabels(cfg config.Config) []string {
 
 // identity describes this process.
 func identity(cfg config.Config) journal.OperatorStarted {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
+	host := os.Getenv("NODE_NAME") // the name of a pod does not say on which machine the journal is
+	if name, err := os.Hostname(); host == "" && err == nil {
+		host = name
 	}
 	return journal.OperatorStarted{
 		Version: version.Get().Version, Host: host, PID: os.Getpid(), Settings: cfg.Redacted(),

@@ -64,7 +64,7 @@ func TestWhoFollowsTheHistoryIsToldWhenTheJournalCannotBeWrittenAnyMore(t *testi
 			return api.Status{Journal: api.JournalStatus{Writable: true}}
 		}
 		d := newDesk(t, nil)
-		d.app.dial = func(context.Context, string) (operator, error) { return op, nil }
+		d.app.dial = func(context.Context, string, string) (operator, error) { return op, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()
 		d.app.stderr = writerFunc(func(content []byte) (int, error) {

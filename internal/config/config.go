@@ -1,6 +1,9 @@
 package config
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -48,6 +51,17 @@ func (c Config) Socket() string { return SocketOf(c.Journal) }
 // SocketOf returns the socket that belongs to a journal's path.
 func SocketOf(journal string) string {
 	return strings.TrimSuffix(journal, filepath.Ext(journal)) + ".sock"
+}
+
+// SpareSocket returns the socket of an operator that cannot write the directory of its journal. Its name has a hash of
+// the journal's path.
+func (c Config) SpareSocket() string {
+	path := c.Journal
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	hash := sha256.Sum256([]byte(path))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("ekco-%x.sock", hash[:8]))
 }
 
 // Redacted returns every setting by key, in the form of the file, with secrets replaced.

@@ -53,9 +53,14 @@ func (s *Store) compact() (before, after int64, err error) {
 func (s *Store) swap(fresh string) error {
 	s.file.Lock()
 	defer s.file.Unlock()
+	inode, err := os.Stat(fresh)
+	if err != nil {
+		return err
+	}
 	if err := files.Replace(fresh, s.path); err != nil {
 		return err
 	}
+	s.inode = inode
 	old := s.db
 	s.db = nil
 	if err := old.Close(); err != nil {

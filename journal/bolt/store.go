@@ -27,6 +27,8 @@ type Store struct {
 	// opened again after a failure.
 	file sync.RWMutex
 	db   *bbolt.DB
+	// inode identifies the file. Only the writer goroutine uses it.
+	inode os.FileInfo
 
 	// mu guards the fields below, which the writer goroutine sets after each commit.
 	mu   sync.RWMutex
@@ -50,8 +52,12 @@ func start(path string, options Options, lock *os.File) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	inode, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close())
+	}
 	s := &Store{
-		path: path, readOnly: options.ReadOnly, now: options.clock(), lock: lock, db: db,
+		path: path, readOnly: options.ReadOnly, now: options.clock(), lock: lock, db: db, inode: inode,
 		grown: make(chan struct{}), writes: make(chan *write, groupRequests),
 		closing: make(chan struct{}), done: make(chan struct{}),
 	}

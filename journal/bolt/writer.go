@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -128,6 +130,9 @@ func (s *Store) group(first *write) (group []*write, next *write) {
 }
 
 func (s *Store) serve(group []*write, damaged bool) error {
+	if err := s.checkInode(); err != nil {
+		return unwritable(err)
+	}
 	if damaged || s.db == nil {
 		if err := s.repair(); err != nil {
 			return unwritable(err)
@@ -150,6 +155,21 @@ func (s *Store) serve(group []*write, damaged bool) error {
 		}
 		return a.Finish()
 	})
+}
+
+// checkInode returns an error if another program deleted or replaced the file: what EKCO wrote to a deleted file would be
+// lost when EKCO ends.
+func (s *Store) checkInode() error {
+	info, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("another program deleted the file %s: restore it, or restart EKCO", s.path)
+	case err != nil:
+		return err
+	case !os.SameFile(info, s.inode):
+		return fmt.Errorf("another program replaced the file %s: restore it, or restart EKCO", s.path)
+	}
+	return nil
 }
 
 // refusal marks an error that is not about the disk, so that the writer does not repair the file.

@@ -13,10 +13,14 @@ var journalRows = []Row{
 		return fmt.Sprintf("journal %s of format %d was created", p.JournalID, p.Format)
 	})},
 	{Type: journal.TypeJournalSalvaged, Tone: Bad, Sentence: Of(func(_ journal.Event, p *journal.JournalSalvaged) string {
-		return fmt.Sprintf("the journal was damaged (%s): %s up to #%d recovered, at least %d lost; the damaged file is %s; safe mode begins",
-			p.Problem, Count(p.Recovered, "event"), p.LastSeq, p.LostAtLeast, p.DamagedFile)
+		return fmt.Sprintf("the journal was damaged (%s): %s up to #%d recovered, %s; the damaged file is %s; safe mode begins",
+			p.Problem, Count(p.Recovered, "event"), p.LastSeq, LostOf(p), p.DamagedFile)
 	})},
 	{Type: journal.TypeJournalOutdated, Tone: Bad, Sentence: Of(func(_ journal.Event, p *journal.JournalOutdated) string {
+		if p.Gone != "" {
+			return fmt.Sprintf("the file of journal %s is gone from this machine: its mirror in the cluster has #%d%s; safe mode begins",
+				p.Gone, p.Mirrored.Seq, WrittenAt(p.MirroredAt))
+		}
 		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster has #%d%s, %s; safe mode begins",
 			p.Mirrored.Seq, WrittenAt(p.MirroredAt), KeptOf(p))
 	})},
@@ -47,6 +51,14 @@ func WrittenAt(at time.Time) string {
 		return ""
 	}
 	return ", written at " + Stamp(at)
+}
+
+// LostOf returns a text that says how many events a damaged journal lost.
+func LostOf(salvaged *journal.JournalSalvaged) string {
+	if salvaged.LostAtLeast == 0 {
+		return "how many are lost is unknown"
+	}
+	return fmt.Sprintf("at least %d lost", salvaged.LostAtLeast)
 }
 
 // KeptOf returns a text that says up to which event a journal that lost its newest events is intact.

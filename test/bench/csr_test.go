@@ -26,7 +26,7 @@ import (
 func BenchmarkKubeletCertificate(b *testing.B) {
 	const kubelets = 30
 	c := startPlane(b, "--primaries", "3", "--workers", fmt.Sprint(kubelets))
-	c.kubectl(b, "apply", "-f", filepath.Join("..", "..", "deploy", "rbac-optional.yaml"))
+	c.kubectl(b, "apply", "-k", filepath.Join("..", "..", "deploy", "optional"))
 	o := install(b, c.kubeconfig(b, nil), map[string]string{"auto_approve_kubelet_csrs": "true", "settling_time": "1s"})
 	o.startReady(b)
 	approveOne(b, c, "primary-1") // EKCO has settled

@@ -63,7 +63,7 @@ func (w *wholeCluster) createRook(b *testing.B) {
 	b.Helper()
 	w.apply(b, kurl.RookYAML)
 	w.kubectl(b, "wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout=30s")
-	w.kubectl(b, "apply", "-f", filepath.Join("..", "..", "deploy", "rbac-rook.yaml"))
+	w.kubectl(b, "apply", "-k", filepath.Join("..", "..", "deploy", "rook"))
 	w.applyObject(b, kurl.RookObjects(w.ceph.Hosts(), "worker-1"))
 	w.kubectl(b, "-n", kurl.RookNamespace, "wait", "--for=condition=Available", "deployment/"+kurl.ToolsPod, "--timeout=60s")
 }

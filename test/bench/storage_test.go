@@ -105,7 +105,7 @@ func (c *cluster) createRookCRDs(b *testing.B) {
 	for _, plural := range kurl.RookPlurals {
 		c.kubectl(b, "wait", "--for=condition=Established", "crd/"+plural+".ceph.rook.io", "--timeout=1m")
 	}
-	c.kubectl(b, "apply", "-f", filepath.Join("..", "..", "deploy", "rbac-rook.yaml"))
+	c.kubectl(b, "apply", "-k", filepath.Join("..", "..", "deploy", "rook"))
 }
 
 // addReady adds a node and returns when the API server told that it is ready.

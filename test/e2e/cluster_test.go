@@ -63,11 +63,15 @@ func (c *cluster) applyShippedRBAC() {
 	c.applyShipped("namespace.yaml", "rbac.yaml")
 }
 
-// applyShipped applies manifests of deploy.
+// applyShipped applies manifests of deploy: files, and directories as users apply them.
 func (c *cluster) applyShipped(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
-		c.kubectl("apply", "-f", filepath.Join("..", "..", "deploy", name))
+		option := "-k"
+		if filepath.Ext(name) == ".yaml" {
+			option = "-f"
+		}
+		c.kubectl("apply", option, filepath.Join("..", "..", "deploy", name))
 	}
 }
 

@@ -159,7 +159,7 @@ func TestAKubeletGetsItsServingCertificateAndNoOther(t *testing.T) {
 func TestARequestIsApprovedAtOnceWhereWatchingIsGranted(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
-	c.applyShipped("namespace.yaml", "rbac.yaml", "rbac-optional.yaml")
+	c.applyShipped("namespace.yaml", "", "optional")
 	o := newOperator(t, c.kubeconfigFor("kurl/ekco", nil), map[string]string{"auto_approve_kubelet_csrs": "true", "reconcile_interval": "24h"})
 	o.startReady()
 	eventually(t, await.HangTimeout, "EKCO has settled", func() (bool, string) {

@@ -81,7 +81,7 @@ func (o *operator) sees3() int {
 func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	t.Parallel()
 	c, o := install(t, map[string]string{"enable_ha_kotsadm": "true", "kotsadm_ready_timeout": "5s"})
-	c.applyShipped("rbac-kotsadm.yaml")
+	c.applyShipped("kotsadm")
 	for _, name := range []string{"primary-1", "primary-2", "primary-3"} {
 		c.kubectl("delete", "node", name)
 	}

@@ -53,9 +53,8 @@ func startMinio(t *testing.T, disks minioDisks, workers int) *minioCluster {
 	c := startCluster(t, "--primaries", "0", "--workers", fmt.Sprint(workers), "--exec-handler", shell)
 	m := &minioCluster{t: t, c: c, g: newGate(t, c.config), k: startMinioKubelet(t, c, disks)}
 	m.k.serveShell(shell)
-	deploy := filepath.Join("..", "..", "deploy")
 	c.kubectl("create", "namespace", minioNamespace)
-	c.kubectl("apply", "-f", filepath.Join(deploy, "namespace.yaml"), "-f", filepath.Join(deploy, "rbac.yaml"), "-f", filepath.Join(deploy, "rbac-minio.yaml"))
+	c.applyShipped("namespace.yaml", "rbac.yaml", "minio")
 	m.kubeconfig = c.kubeconfigFor("kurl/ekco", m.g)
 	return m
 }

@@ -119,7 +119,7 @@ func (o *operator) startAs(name string, args ...string) *child.Process {
 		"operator", "--kubeconfig", o.kubeconfig, "--journal", o.journal,
 		"--config", o.config, "--listen_address", o.address, "--log_level", "debug",
 	}, args...)
-	o.running = child.Start(o.t, name, all...)
+	o.running = child.StartWith(o.t, []string{o.machine()}, name, all...)
 	tellsWhatItDoes(o.t, o.running)
 	o.t.Cleanup(func() {
 		if o.t.Failed() && !o.isExplained {
@@ -129,6 +129,9 @@ func (o *operator) startAs(name string, args ...string) *child.Process {
 	})
 	return o.running
 }
+
+// machine returns the environment variable with the name of EKCO's machine. Each directory with a journal is one.
+func (o *operator) machine() string { return "NODE_NAME=" + filepath.Dir(o.journal) }
 
 // explain keeps the status and the journal for a test that has failed.
 func (o *operator) explain() {

@@ -45,7 +45,7 @@ func (o *operator) startInPod() *child.Process {
 			o.t.Fatal(err)
 		}
 	}
-	env := []string{"KUBERNETES_SERVICE_HOST=" + server.Hostname(), "KUBERNETES_SERVICE_PORT=" + server.Port()}
+	env := []string{"KUBERNETES_SERVICE_HOST=" + server.Hostname(), "KUBERNETES_SERVICE_PORT=" + server.Port(), o.machine()}
 	o.running = child.StartWith(o.t, env, "unshare", "--mount", "sh", "-c", asInAPod, account, binaries.ekco,
 		"operator", "--journal", o.journal, "--config", o.config, "--listen_address", o.address, "--log_level", "debug")
 	return o.running

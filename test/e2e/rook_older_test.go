@@ -39,7 +39,7 @@ func TestCustomResourcesOfOlderRooksAreReadAndChanged(t *testing.T) {
 	c := startCluster(t, "--primaries", "1", "--workers", "0")
 	c.applyShippedRBAC()
 	c.kubectl("create", "namespace", kurl.RookNamespace)
-	c.applyShipped("rbac-rook.yaml")
+	c.applyShipped("rook")
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigFor("kurl/ekco", nil))
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func startRookCluster(t *testing.T) *rookCluster {
 	c.kubectl("create", "namespace", kurl.RookNamespace)
 	c.kubectl("create", "-f", kurl.RookCRDs(t, filepath.Join("..", "crds")))
 	c.waitRookCRDs()
-	c.applyShipped("rbac-rook.yaml")
+	c.applyShipped("rook")
 	c.apply(kurl.RookStorage("v1.10.6", "worker-1"))
 	c.apply(kurl.OSDDeployment("worker-1", 9))
 	rook.Start(t, c.config, c.ceph)

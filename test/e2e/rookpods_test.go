@@ -34,7 +34,7 @@ func startRookPods(t *testing.T) *cluster {
 	c.kubectl("create", "namespace", kurl.RookNamespace)
 	c.kubectl("create", "-f", kurl.RookCRDs(t, filepath.Join("..", "crds")))
 	c.waitRookCRDs()
-	c.applyShipped("rbac-rook.yaml")
+	c.applyShipped("rook")
 	c.apply(kurl.RookStorage("v1.10.6", "primary-1"))
 	c.apply(kurl.RookPods("primary-1"))
 	for id := range 3 {

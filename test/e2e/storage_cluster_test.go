@@ -77,7 +77,7 @@ func (w *wholeCluster) createRookObjects() {
 	w.t.Helper()
 	w.kubectl("apply", "-f", filepath.Join("..", "kurl", "rook.yaml"))
 	w.kubectl("wait", "--for=condition=Established", "crd/cephclusters.ceph.rook.io", "--timeout="+await.HangTimeout.String())
-	w.applyShipped("rbac-rook.yaml")
+	w.applyShipped("rook")
 	w.apply(kurl.RookObjects(w.ceph.Hosts(), toolsNode))
 	w.waitTools(toolsNode)
 }

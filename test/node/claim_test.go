@@ -39,7 +39,8 @@ spec:
   resources: {requests: {storage: 1Gi}}
 `
 
-// keepsItsJournalOnAClaim: it begins a new one there, and that outlives the pod as well.
+// keepsItsJournalOnAClaim: EKCO begins a new journal there, in safe mode, because its own one is gone from the node. The
+// new journal outlives the pod, too.
 func keepsItsJournalOnAClaim(t *testing.T, w *world) {
 	disk := w.node.Disk("var/lib/ekco/claim")
 	if err := os.MkdirAll(disk, 0o700); err != nil {
@@ -54,6 +55,7 @@ func keepsItsJournalOnAClaim(t *testing.T, w *world) {
 		pod = w.operator(t)
 		return pod != before, w.Kubectl(t, "--namespace", "kurl", "describe", "pods")
 	})
+	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "journal", "accept", "--yes")
 	w.Kubectl(t, "--namespace", "kurl", "exec", pod, "--", "ekco", "pause", "--for", "1h", "--reason", "kept on the claim")
 	if _, err := os.Stat(filepath.Join(disk, "journal.db")); err != nil {
 		t.Error(err)

@@ -38,7 +38,14 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", path)
+			conn, err := dialer.DialContext(ctx, "unix", path)
+			if err != nil {
+				return nil, err
+			}
+			if err := peerOf(conn).requireAllowed(); err != nil { // anybody can create a socket in a shared directory
+				return nil, errors.Join(err, conn.Close())
+			}
+			return conn, nil
 		},
 		MaxIdleConns:       2,
 		IdleConnTimeout:    30 * time.Second,

@@ -47,11 +47,11 @@ func peerOf(conn net.Conn) peer {
 	return peer{uid: cred.Uid, pid: cred.Pid}
 }
 
-// requireAllowed returns an error unless the peer may use the socket.
+// requireAllowed returns an error unless the process at the other end is of root or of this process's user.
 func (p peer) requireAllowed() error {
 	switch {
 	case p.err != nil:
-		return fmt.Errorf("identify the client: %w: %w", p.err, ErrForbidden)
+		return fmt.Errorf("identify the process at the other end of the socket: %w: %w", p.err, ErrForbidden)
 	case p.uid != 0 && int(p.uid) != os.Geteuid():
 		return fmt.Errorf("user %s: %w", userName(p.uid), ErrForbidden)
 	}

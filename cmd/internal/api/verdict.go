@@ -140,6 +140,8 @@ func safeModeReason(j JournalStatus) string {
 		return "the journal was damaged and lost its newest events, so EKCO only observes" + words.Because(j.SafeMode.Problem)
 	case j.SafeMode != nil:
 		return "the journal was damaged, so EKCO only observes" + words.Because(j.SafeMode.Problem)
+	case j.Outdated != nil && j.Outdated.Gone != "":
+		return "the journal that EKCO wrote on this machine is gone, so EKCO only observes"
 	case j.Outdated != nil:
 		return "the journal lost its newest events, so EKCO only observes"
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// compareWithMirror checks whether the mirror has newer events of this journal than the journal's file. Possible causes
-// are a restored older copy, a disk that lost confirmed writes, and another EKCO with a copy of the file. If so, it
-// records the loss together with the open actions of the mirror, and safe mode begins. It then returns an error that
-// wraps [mirror.ErrOutdated], and the mirror must stay unchanged, because it is the only record of the lost events.
+// compareWithMirror checks whether the mirror has newer events of this journal than the journal's file, or names another
+// journal that EKCO wrote on this machine last. Possible causes are a restored older copy, a disk that lost confirmed
+// writes, another EKCO with a copy of the file, and a deleted or replaced file. If so, it records the loss together with
+// the open actions of the mirror, and safe mode begins. It then returns an error that wraps [mirror.ErrOutdated], and the
+// mirror must stay unchanged, because it is the only record of the lost events.
 func (r *Ring) compareWithMirror(ctx context.Context, content mirror.Content) error {
-	if content.JournalID != r.journalID || r.ofOtherCluster(content) {
+	if content.JournalID != r.journalID && !r.wroteHere(content) || r.ofOtherCluster(content) {
 		return nil
 	}
 	var result error
@@ -28,8 +29,14 @@ func (r *Ring) compareWithMirror(ctx context.Context, content mirror.Content) er
 	return errors.Join(err, result)
 }
 
+// wroteHere reports whether an operator on this machine wrote the mirror last. A command may use a journal of its own.
+func (r *Ring) wroteHere(content mirror.Content) bool {
+	return content.Host != "" && content.Host == r.cfg.Identity.Host && !r.cfg.forCommand()
+}
+
 func (r *Ring) compareNow(ctx context.Context, s *fsm.State, own mirror.Content) error {
 	there, err := journal.Contains(ctx, r.cfg.Store, own.At)
+	there = there && own.JournalID == r.journalID
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare the journal with its mirror: %w", err)
@@ -46,20 +53,25 @@ func (r *Ring) compareNow(ctx context.Context, s *fsm.State, own mirror.Content)
 
 // recordOutdated records the loss of events and the open actions of the mirror in one append.
 func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Content) error {
-	kept := keptBefore(s, own.At)
-	adopted, err := r.adoption(ctx, s, own, mirror.Lost(kept))
+	lost := journal.JournalOutdated{LastSeq: keptBefore(s, own.At), Mirrored: own.At, MirroredAt: own.WrittenAt}
+	message := "the journal lost its newest events"
+	if own.JournalID != r.journalID {
+		lost.Gone, lost.LastSeq = own.JournalID, 0
+		message = "the journal that EKCO wrote on this machine is gone"
+	}
+	adopted, err := r.adoption(ctx, s, own, mirror.Lost(lost.LastSeq))
 	if err != nil {
 		return err
 	}
 	drafts := append([]journal.Draft{{
 		Type: journal.TypeJournalOutdated, Subject: journal.JournalSubject, Actor: Actor,
-		Payload: journal.JournalOutdated{LastSeq: kept, Mirrored: own.At, MirroredAt: own.WrittenAt},
+		Payload: lost,
 	}}, adopted...)
 	if _, err := r.store.Append(ctx, drafts...); err != nil {
 		return err
 	}
-	r.log.Error("the journal lost its newest events: EKCO only observes and explains until \"ekco journal accept\"",
-		"mirrored", own.At.Seq, "mirrored_at", own.WrittenAt, "kept", kept)
+	r.log.Error(message+": EKCO only observes and explains until \"ekco journal accept\"",
+		"journal", own.JournalID, "mirrored", own.At.Seq, "mirrored_at", own.WrittenAt, "kept", lost.LastSeq)
 	return r.foldNewEvents(ctx)
 }
 

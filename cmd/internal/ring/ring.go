@@ -210,7 +210,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		return err
 	}
 	r.cfg.Metrics.MayHold(r.preflightNames())
-	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
+	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Writer(r.cfg.Identity.Version, r.cfg.Identity.Host),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compareWithMirror), mirror.Expendable(r.expendableKinds()...))
 	r.events = newEventRecorder(r.kube, r.words, r.log)
 	r.lookoutsByKind = r.lookouts()

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -177,7 +178,9 @@ type world struct {
 	onlyNode string
 	// worksFor is the command that such a ring works for.
 	worksFor string
-	log      lockedBuffer
+	// host is the machine on which rings run; by default each journal has its own.
+	host string
+	log  lockedBuffer
 	// unlisted, when set, keeps the observers from their first list until it is
 	// closed.
 	unlisted chan struct{}
@@ -275,7 +278,7 @@ func (w *world) start(arm func(*incarnation)) *incarnation {
 	w.clock.Store(clock.New(w.source()))
 	ring, err := New(ctx, Config{
 		Clock: w.clock.Load(), Store: in.store, Kube: in.kube, Policy: w.policy.whole(), Log: w.logger(), Metrics: w.metrics,
-		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: "test", PID: 1, Command: w.worksFor},
+		Identity: journal.OperatorStarted{Version: "v0.0.0", Host: cmp.Or(w.host, w.journalID()), PID: 1, Command: w.worksFor},
 		Observe:  w.observe, Only: w.only(), Unanswered: &w.unanswered, Capabilities: w.capabilities(), Beside: w.beside,
 	})
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// digest shows a history with one line for each action, refusal, pause and outage, ordered by their begin. Each line
+// digest shows a history with one line for each action, refusal, pause, outage and lost node, ordered by their begin. Each line
 // has the end and the duration.
 type digest struct {
 	w     io.Writer
@@ -30,6 +31,8 @@ type digest struct {
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
 	outage   *digestLine
+	// losses has the lines of the nodes that are lost.
+	losses map[journal.Subject]*digestLine
 	// rollouts has the newest rollout of each kind of action. states has the present state of each thing.
 	rollouts map[journal.ActionKind]*rollout
 	states   map[journal.Subject]journal.State
@@ -62,7 +65,7 @@ type digestLine struct {
 func newDigest(w io.Writer, options Options) *digest {
 	return &digest{
 		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now, origin: options.Origin, lookup: options.Lookup,
-		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{},
+		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{}, losses: map[journal.Subject]*digestLine{},
 		rollouts: map[journal.ActionKind]*rollout{}, states: map[journal.Subject]journal.State{},
 	}
 }
@@ -78,6 +81,8 @@ func (d *digest) event(decoded journal.Decoded) {
 	switch p := decoded.Body.(type) {
 	case *journal.ThingTransitioned:
 		d.states[e.Subject] = p.To
+	case *journal.NodeTransitioned:
+		d.nodeChanged(e, p)
 	case *journal.PolicyRefused:
 		d.refused(e, p)
 	case *journal.PolicyLifted:
@@ -113,6 +118,31 @@ func (d *digest) event(decoded journal.Decoded) {
 	default:
 		d.handleAction(decoded)
 	}
+}
+
+// nodeChanged begins an entry when a node is lost, and ends it when the node is back or removed.
+func (d *digest) nodeChanged(e journal.Event, p *journal.NodeTransitioned) {
+	line := d.losses[e.Subject]
+	switch {
+	case p.To == fsmnode.Unknown && line == nil:
+		began := e.Time
+		if !p.Since.IsZero() {
+			began = p.Since
+		}
+		line = d.addLine(began, words.Object(e.Subject)+" was lost")
+		line.outcome, line.tone = "still lost", bad
+		d.losses[e.Subject] = line
+		return
+	case line == nil:
+		return
+	case p.To == fsmnode.Healthy:
+		line.end(e.Time, "back", good)
+	case p.To == fsmnode.Purged, p.To == fsmnode.Gone:
+		line.end(e.Time, strings.ToLower(string(p.To)), normal)
+	default:
+		return
+	}
+	delete(d.losses, e.Subject)
 }
 
 // addLoss adds an entry for a period without events. Without it, the summary would look as if nothing happened.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -38,6 +39,31 @@ func TestASummaryTellsWhenTheAPIDidNotAnswer(t *testing.T) {
 		"2026-11-21T00:59:00Z 1m the Kubernetes API did not answer it answers again",
 		"2026-11-21T01:00:01Z 1s the Kubernetes API did not answer it answers again (connection refused)",
 		"2026-11-21T01:00:03Z 7s so far the Kubernetes API did not answer still so (no route)",
+	}
+	if diff := cmp.Diff(want, digested(t, s.events, Options{Now: began.Add(10 * time.Second)})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASummaryTellsWhichNodesWereLost(t *testing.T) {
+	s := &story{t: t}
+	change := func(node string, to journal.NodeState, since time.Time) {
+		s.tell(journal.NodeSubject(node, "uid-"+node), "", "operator", 0, journal.TypeNodeTransitioned, journal.NodeTransitioned{To: to, Since: since})
+	}
+	change("w1", fsmnode.Unknown, began.Add(-time.Minute))
+	change("w1", fsmnode.Clearing, time.Time{})
+	change("w1", fsmnode.Unknown, time.Time{})
+	change("w1", fsmnode.Healthy, time.Time{})
+	change("w2", fsmnode.Unknown, time.Time{})
+	change("w2", fsmnode.Purging, time.Time{})
+	change("w2", fsmnode.Purged, time.Time{})
+	change("w3", fsmnode.Unknown, time.Time{})
+	change("w4", fsmnode.Healthy, time.Time{})
+	want := []string{
+		"BEGAN TOOK WHAT OUTCOME",
+		"2026-11-21T00:59:00Z 1m3s node w1 was lost back",
+		"2026-11-21T01:00:04Z 2s node w2 was lost purged",
+		"2026-11-21T01:00:07Z 3s so far node w3 was lost still lost",
 	}
 	if diff := cmp.Diff(want, digested(t, s.events, Options{Now: began.Add(10 * time.Second)})); diff != "" {
 		t.Error(diff)

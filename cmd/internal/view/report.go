@@ -46,12 +46,12 @@ func (g Gap) String() string {
 
 // report is the content of the page.
 type report struct {
-	From, Until, Node, Version, Host, Journal string
-	LastSeq                                   uint64
-	Lost                                      []Gap
-	Verdict                                   api.Overall
-	Headline                                  string
-	Problems                                  []reportedProblem
+	From, Until, Node, Version, Host, Journal, Cluster string
+	LastSeq                                            uint64
+	Lost                                               []Gap
+	Verdict                                            api.Overall
+	Headline                                           string
+	Problems                                           []reportedProblem
 	chart
 	Rows []reportedLine
 	Tree string
@@ -89,7 +89,7 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 	if err := branches.Flush(); err != nil {
 		return err
 	}
-	states.addUnchanged(status)
+	states.addPresent(status)
 	shown := reportOf(status, options)
 	shown.chart, shown.Rows, shown.Tree = states.chart(), lines.rows(), treeText.String()
 	return page.Execute(w, shown)
@@ -117,9 +117,9 @@ func (t *tree) addActionEvent(event journal.Event) error {
 func reportOf(status api.Status, options ReportOptions) report {
 	headline, _, _ := strings.Cut(strings.Join(verdictLines(status, options.Words, style{}), "\n"), "\n")
 	shown := report{
-		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
+		From: words.Stamp(later(options.From, status.Journal.FirstTime)), Until: words.Stamp(options.Until), Node: options.Node,
 		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),
-		LastSeq: status.Journal.LastSeq, Lost: options.Lost, Verdict: status.Verdict, Headline: headline,
+		Cluster: status.Journal.ClusterUID, LastSeq: status.Journal.LastSeq, Lost: options.Lost, Verdict: status.Verdict, Headline: headline,
 	}
 	for _, problem := range status.Problems {
 		row := reportedProblem{Reason: Clean(problem.Reason), Since: "-", Advice: Clean(problem.Advice), Command: Clean(problem.Command)}

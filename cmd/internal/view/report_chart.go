@@ -37,6 +37,9 @@ type span struct {
 	from  time.Time
 }
 
+// isOpen is the outcome of an action that has not ended.
+const isOpen = "open"
+
 // bar is an action in the chart.
 type bar struct {
 	id, outcome string
@@ -73,7 +76,7 @@ func (s *chartStates) handleAction(e journal.Decoded) {
 	}
 	now := s.actions[e.Action]
 	if now == nil {
-		now = &bar{id: e.Action, outcome: "open", from: e.Time, until: s.options.Until}
+		now = &bar{id: e.Action, outcome: isOpen, from: e.Time, until: s.options.Until}
 		if _, begins := e.Body.(*journal.ActionRequested); !begins {
 			now.from = s.known
 		}
@@ -95,8 +98,13 @@ func (s *chartStates) lane(machine, name, uid string) *laneStates {
 	return s.lanes[key]
 }
 
-// addUnchanged adds the things that did not change in the period.
-func (s *chartStates) addUnchanged(status api.Status) {
+// addPresent adds the things that did not change in the period, and the present states of open actions.
+func (s *chartStates) addPresent(status api.Status) {
+	for _, action := range status.Actions {
+		if drawn := s.actions[action.ID]; drawn != nil && drawn.outcome == isOpen {
+			drawn.outcome = string(action.Status) + ", " + planStep(action)
+		}
+	}
 	add := func(machine, name, uid string, state journal.State, since time.Time, over bool) {
 		known := s.lanes[laneKey{name, uid}] != nil
 		if over && !known {
@@ -130,7 +138,10 @@ const (
 	chartTicks  = 6
 	axisHeight  = 24
 	thinnest    = 1.5
+	letterWidth = 7.0
 	stampOfTick = "01-02 15:04"
+	// timeOfTick is the format if ticks are less than a minute apart.
+	timeOfTick = "15:04:05"
 	// dateOfTick is the date format for a period of a year or more, in which month and day would be ambiguous.
 	dateOfTick = "2006-01-02"
 	aYear      = 365 * 24 * time.Hour
@@ -163,6 +174,8 @@ type chartBox struct {
 	X, Width     float64
 	Y            int
 	Color, Title string
+	// Label is the state, if the box has the space for it.
+	Label string
 }
 
 type chartState struct{ State, Color string }
@@ -181,6 +194,9 @@ func (s *chartStates) chart() chart {
 			}
 			box := s.box(now.from, until, y+3, string(now.state))
 			box.Color = colors.color(now.state)
+			if state := Clean(string(now.state)); box.Width > letterWidth*float64(len(state)+1) {
+				box.Label = state
+			}
 			row.Spans = append(row.Spans, box)
 		}
 		row.Spans = append(row.Spans, s.gapBoxes(lane, y+3, colors)...)
@@ -247,16 +263,19 @@ func (s *chartStates) x(at time.Time) float64 {
 
 func (s *chartStates) ticks() (ticks []chartTick) {
 	whole, form := s.options.Until.Sub(s.known), stampOfTick
-	if whole >= aYear {
-		form = dateOfTick
-	}
 	step := whole / (chartTicks - 1)
+	switch {
+	case whole >= aYear:
+		form = dateOfTick
+	case step < time.Minute:
+		form = timeOfTick
+	}
 	for i := range chartTicks {
 		at := s.known.Add(time.Duration(i) * step)
 		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(form), Anchor: "middle"})
 	}
 	ticks[len(ticks)-1].Anchor = "end"
-	return ticks
+	return slices.CompactFunc(ticks, func(a, b chartTick) bool { return a.Label == b.Label })
 }
 
 // palette assigns colours to states. States of nodes always have the same colours.

@@ -167,3 +167,30 @@ func TestTheChartBeginsWhereAnythingIsKnown(t *testing.T) {
 		t.Errorf("it goes from %v to %v, and its first tick is %+v", chart.x(begun), chart.x(began), ticks[0])
 	}
 }
+
+func TestAChartOfAFewMinutesOrSecondsRepeatsNoLabel(t *testing.T) {
+	for _, whole := range []time.Duration{0, time.Second, 90 * time.Second, 3 * time.Minute, time.Hour, 24 * time.Hour, 400 * 24 * time.Hour} {
+		var labels []string
+		for _, tick := range newStates(ReportOptions{Until: began.Add(whole)}, began).ticks() {
+			labels = append(labels, tick.Label)
+		}
+		if len(slices.Compact(slices.Clone(labels))) != len(labels) || len(labels) == 0 {
+			t.Errorf("of %s: %q", whole, labels)
+		}
+	}
+}
+
+func TestAReportNamesTheClusterItsOwnPeriodAndWhatAnOpenActionDoes(t *testing.T) {
+	status := presentStatus()
+	status.Journal.FirstTime, status.Journal.ClusterUID = began, "uid-of-the-cluster"
+	status.Actions[0].ID = "purge-worker-9-33" // the story leaves it open
+	page := reported(t, status, ReportOptions{From: began.Add(-7 * 24 * time.Hour), Until: began.Add(time.Hour)})
+	for _, want := range []string{"2026-11-21T01:00:00Z to 2026-11-21T02:00:00Z, all times", "uid-of-the-cluster", "purge-worker-9-33, " + string(status.Actions[0].Status)} {
+		if !strings.Contains(page[0].text, want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	if !slices.ContainsFunc(page, func(e *element) bool { return e.attrs["class"] == "state" && e.text == "Healthy" }) {
+		t.Error("no box has the name of its state")
+	}
+}

@@ -16,10 +16,19 @@ func safeModeLines(status api.Status, s style) []string {
 	}
 	lines := []string{s.paint(loud, "SAFE MODE: EKCO only observes and explains.")}
 	if salvaged != nil {
-		lines = append(lines, fmt.Sprintf("  The journal was damaged (%s). %s recovered, at least %d lost. The damaged file is %s.",
-			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)))
+		lines = append(lines, fmt.Sprintf("  The journal was damaged (%s). %s recovered, %s. The damaged file is %s.",
+			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), words.LostOf(salvaged), Clean(salvaged.DamagedFile)))
 	}
-	if outdated != nil {
+	switch {
+	case outdated == nil:
+	case outdated.Gone != "":
+		lines = append(lines, fmt.Sprintf("  The journal that EKCO wrote on this machine is not here: ConfigMap ekco-journal has #%d of journal %s%s.",
+			outdated.Mirrored.Seq, Clean(outdated.Gone), words.WrittenAt(outdated.MirroredAt)))
+		if salvaged == nil {
+			lines = append(lines, "  Its file was deleted or replaced, or its disk is not mounted. If you have the file: stop EKCO, put it back, start EKCO.")
+		}
+		lines = append(lines, "  EKCO took over the open actions and pauses of the ConfigMap.")
+	default:
 		lines = append(lines, fmt.Sprintf("  The journal lost its newest events: ConfigMap ekco-journal has #%d%s, %s.",
 			outdated.Mirrored.Seq, words.WrittenAt(outdated.MirroredAt), words.KeptOf(outdated)))
 		if salvaged == nil { // otherwise the reason is known
@@ -33,11 +42,13 @@ func safeModeLines(status api.Status, s style) []string {
 	return append(lines, "  After checking that, let EKCO work again: ekco journal accept", "")
 }
 
-// Lost returns a text with the period for which the journal lacks events, or "".
+// Lost returns a text with the period for which the journal lacks events, or "" if it has none of that time.
 func Lost(j api.JournalStatus) string {
 	switch {
-	case j.SafeModeSince.IsZero():
+	case j.SafeModeSince.IsZero(), j.Outdated != nil && j.Outdated.Gone != "":
 		return ""
+	case j.SafeMode != nil && j.SafeMode.Recovered == 0:
+		return fmt.Sprintf("All events before %s are lost.", words.Stamp(j.SafeModeSince))
 	case j.LostFrom.IsZero():
 		return fmt.Sprintf("Some events before %s are lost; since when is unknown.", words.Stamp(j.SafeModeSince))
 	}

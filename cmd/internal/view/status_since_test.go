@@ -12,7 +12,7 @@ import (
 )
 
 func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
-	status := api.Status{Journal: api.JournalStatus{SafeMode: &journal.JournalSalvaged{}, LostFrom: began, SafeModeSince: began.Add(time.Hour)}}
+	status := api.Status{Journal: api.JournalStatus{SafeMode: &journal.JournalSalvaged{Recovered: 1}, LostFrom: began, SafeModeSince: began.Add(time.Hour)}}
 	const want = "The events between 2026-11-21T01:00:00Z and 2026-11-21T02:00:00Z are lost."
 	if said := strings.Join(safeModeLines(status, style{}), "\n"); !strings.Contains(said, want) {
 		t.Errorf("it says\n%s", said)

@@ -368,6 +368,16 @@ func TestStatusLooksAsItShould(t *testing.T) {
 			s.Journal.Outdated = &journal.JournalOutdated{LastSeq: 80, Mirrored: journal.Position{Seq: 120}, MirroredAt: began}
 			return s
 		},
+		"gone": func() api.Status {
+			s := presentStatus()
+			s.Journal.Outdated = &journal.JournalOutdated{Gone: "j0", Mirrored: journal.Position{Seq: 120}, MirroredAt: began}
+			return s
+		},
+		"emptied": func() api.Status {
+			s := presentStatus()
+			s.Journal.SafeMode, s.Journal.SafeModeSince = &journal.JournalSalvaged{Problem: "it is empty", DamagedFile: "/d/journal.db.damaged-x"}, began
+			return s
+		},
 		"replaced": func() api.Status {
 			s := presentStatus()
 			s.Journal.ReplacedAt, s.Mirror = began, "it is of format 2; run EKCO v9"

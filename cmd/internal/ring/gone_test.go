@@ -1,0 +1,97 @@
+package ring
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+// goneJournal leaves an open purge in the mirror, and no file of the journal that has it. It returns the lost journal.
+func (w *world) goneJournal(host string) journal.Store {
+	w.t.Helper()
+	w.host = host
+	w.openPurge()
+	old := w.store
+	w.store = memory.New(memory.Clock(w.now))
+	return old
+}
+
+func TestAJournalThatIsGoneFromItsMachineIsReportedAndWaitsForAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.PurgeDeadNodes = true
+		w.goneJournal("primary-1")
+		mirrored, deleted := w.mirror(), w.cluster.Count("delete-node worker-2")
+		for range 2 {
+			in := w.started()
+			pass(3 * time.Hour)
+			_, err := in.Backend(nil).Request(t.Context(), askPurge("worker-1"))
+			if open := w.state().OpenActions(); len(open) != 1 || !errors.Is(err, api.ErrRefused) {
+				t.Errorf("another purge: %v; open is %+v, want the purge of the mirror", err, open)
+			}
+			w.stop(in)
+		}
+		if lost := w.outdated(); len(lost) != 1 || lost[0].Gone == "" || lost[0].Gone == w.journalID() || lost[0].LastSeq != 0 || lost[0].Mirrored.Seq == 0 {
+			t.Errorf("the journal says %+v", lost)
+		}
+		if w.mirror() != mirrored || w.cluster.Count("delete-node worker-2") != deleted {
+			t.Error("EKCO wrote the mirror or continued the purge before anybody accepted the journal")
+		}
+
+		in := w.started()
+		w.accept(in)
+		pass(10 * time.Minute)
+		if got := w.machine("worker-2").State; got != fsmnode.Purged || w.mirror() == mirrored {
+			t.Errorf("after the journal was accepted the node is %s", got)
+		}
+		w.stop(in)
+		w.stop(w.started())
+		if w.state().Journal.SafeMode() || len(w.outdated()) != 1 {
+			t.Error("what was accepted is found again")
+		}
+		checkReplay(t, w)
+	})
+}
+
+func TestAJournalThatIsPutBackContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		old := w.goneJournal("primary-1")
+		w.stop(w.started())
+		w.store = old
+		in := w.started()
+		pass(10 * time.Minute)
+		if got := w.machine("worker-2").State; got != fsmnode.Purged || len(w.outdated()) != 0 {
+			t.Errorf("the node is %s, lost are %+v", got, w.outdated())
+		}
+		w.stop(in)
+	})
+}
+
+// TestOnAnotherMachineTheJournalIsTakenOver: so it is where the machine is unknown, and for a command, which may have a
+// journal of its own.
+func TestOnAnotherMachineTheJournalIsTakenOver(t *testing.T) {
+	for name, here := range map[string]func(w *world){
+		"another machine": func(w *world) { w.host = "primary-2" },
+		"a command":       func(w *world) { w.onlyNode, w.worksFor = "worker-2", "purge-node worker-2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.goneJournal("primary-1")
+				here(w)
+				in := w.started()
+				if w.state().Journal.SafeMode() || len(w.outdated()) != 0 {
+					t.Errorf("lost are %+v", w.outdated())
+				}
+				w.stop(in)
+			})
+		})
+	}
+}

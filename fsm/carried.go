@@ -73,8 +73,8 @@ func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft 
 }
 
 func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
-	if from.Pauses == nil {
-		return nil // the version that wrote the mirror did not store pauses
+	if from.Pauses == nil || s.tookOver(from) {
+		return nil // the version that wrote the mirror did not store pauses, or what this journal has is newer
 	}
 	for _, key := range sortedKeys(s.Pauses) {
 		own := s.Pauses[key]
@@ -94,7 +94,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		} else {
 			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
 		}
-		endedHere := !here && (s.tookOver(from) || origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept)
+		endedHere := !here && origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept
 		if endedHere || here && (!s.knownTo(from, own) && !endsBefore(own, pause) || samePause(own, pause)) {
 			continue
 		}

@@ -31,18 +31,24 @@ type Mirrored struct {
 	journal.Carried
 	// Adopted has the fields of journal.adopted that identify the mirror.
 	Adopted journal.JournalAdopted
-	// Knew is the last event of this journal that the EKCO knew which wrote the mirror. Kept is the last event that
-	// this journal has not lost. Kept is 0 if unknown, because other events were appended after the loss.
-	Knew, Kept uint64
+	// Knew returns the last event of a journal that the EKCO knew which wrote the mirror.
+	Knew func(journalID string) uint64
+	// Kept is the last event that this journal has not lost. It is 0 if unknown, because other events were appended
+	// after the loss.
+	Kept uint64
 }
 
-// knownTo reports whether the mirror's writer knew a pause of this journal. If it is unknown which events this journal
-// has lost, it compares times with its own mirror, and keeps the pause for the mirror of another journal.
+// knownTo reports whether the mirror's writer knew a pause of this journal, or the pause of which it is a copy. If it is
+// unknown which events this journal has lost, it compares times with its own mirror, and keeps the pause for the mirror
+// of another journal.
 func (s *State) knownTo(from Mirrored, own PauseState) bool {
-	if from.Kept == 0 {
+	switch {
+	case own.Origin != nil && own.Origin.Seq <= from.Knew(own.Origin.JournalID):
+		return true
+	case from.Kept == 0:
 		return from.Adopted.JournalID == s.Journal.ID && !own.At.After(from.Adopted.MirroredAt)
 	}
-	return own.Seq <= min(from.Knew, from.Kept)
+	return own.Seq <= min(from.Knew(s.Journal.ID), from.Kept)
 }
 
 // TakeOver returns the drafts that take over the state in a mirror. They begin with adopted, the drafts that take over

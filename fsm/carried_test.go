@@ -129,7 +129,7 @@ func TestPausesThatAreTakenOver(t *testing.T) {
 				h.s.Pauses[key] = pause
 			}
 			from := Mirrored{
-				Carried: journal.Carried{Pauses: c.mirrored}, Knew: 10, Kept: cmp.Or(c.kept, 20),
+				Carried: journal.Carried{Pauses: c.mirrored}, Knew: func(string) uint64 { return 10 }, Kept: cmp.Or(c.kept, 20),
 				Adopted: journal.JournalAdopted{JournalID: other},
 			}
 			h.write(TakeOver(h.s, from, nil)...)

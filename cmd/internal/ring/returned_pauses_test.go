@@ -38,3 +38,37 @@ func TestAPauseThatWasTakenOverAndShortenedStaysShort(t *testing.T) {
 		w.stop(in)
 	})
 }
+
+// TestAPauseThatWasTakenOverEndsWithItsOrigin: the EKCO that took it over died before it had the mirror, and the first
+// one came back and ended the pause.
+func TestAPauseThatWasTakenOverEndsWithItsOrigin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		w.pauses(in, "", 0)
+		w.dies(in)
+		first := w.store
+
+		w.store = memory.New(memory.Clock(w.now))
+		w.cluster.Forbid("update configmaps")
+		in = w.started()
+		if len(w.state().Pauses) != 1 {
+			t.Fatalf("in force are %+v", w.state().Pauses)
+		}
+		w.dies(in)
+		second := w.store
+		w.cluster.Allow("update configmaps")
+
+		w.store = first
+		in = w.started()
+		w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+		w.dies(in)
+
+		w.store = second
+		in = w.started()
+		if len(w.state().Pauses) != 0 {
+			t.Errorf("in force are %+v", w.state().Pauses)
+		}
+		w.stop(in)
+	})
+}

@@ -146,3 +146,37 @@ func TestPausesThatAreTakenOver(t *testing.T) {
 		})
 	}
 }
+
+// TestAMirrorCountsAsTakenOverOnlyIfItIsThatOne: journal, position and time must be those that were noted, and an older
+// EKCO's mirror without a position never counts.
+func TestAMirrorCountsAsTakenOverOnlyIfItIsThatOne(t *testing.T) {
+	pause := func(reason string) map[string]journal.Pause {
+		return map[string]journal.Pause{"": {Reason: reason, By: "cli:me@here", Seq: 3}}
+	}
+	at := journal.Position{Seq: 4}
+	first := journal.JournalAdopted{JournalID: "other", Mirrored: at}
+	for name, c := range map[string]struct {
+		first, second journal.JournalAdopted
+		want          bool
+	}{
+		"the same":                {first, first, false},
+		"of another journal":      {first, journal.JournalAdopted{JournalID: "third", Mirrored: at}, true},
+		"of an older EKCO, twice": {journal.JournalAdopted{JournalID: "other"}, journal.JournalAdopted{JournalID: "other"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			from := Mirrored{
+				Carried: journal.Carried{Pauses: pause("theirs")}, Adopted: c.first, Knew: func(string) uint64 { return 0 }, Kept: 20,
+			}
+			h.write(TakeOver(h.s, from, nil)...)
+			if drafts := TakeOver(h.s, from, nil); len(drafts) != 0 {
+				t.Errorf("taken over or noted a second time: %+v", drafts)
+			}
+			delete(h.s.Pauses, "")
+			from.Adopted = c.second
+			if drafts := TakeOver(h.s, from, nil); (len(drafts) != 0) != c.want {
+				t.Errorf("taken over is %+v", drafts)
+			}
+		})
+	}
+}

@@ -37,7 +37,7 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 // last and at are the number and the time of the event before. LostFrom stays zero if that event is not the last one
 // that was kept, because an EKCO appended events after the loss, or if no event was kept.
 func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
-	known := true
+	var known bool
 	switch p := d.Body.(type) {
 	case *journal.JournalSalvaged:
 		known = p.Recovered > 0

@@ -31,18 +31,24 @@ type Mirrored struct {
 	journal.Carried
 	// Adopted has the fields of journal.adopted that identify the mirror.
 	Adopted journal.JournalAdopted
-	// Knew is the last event of this journal that the EKCO knew which wrote the mirror. Kept is the last event that
-	// this journal has not lost. Kept is 0 if unknown, because other events were appended after the loss.
-	Knew, Kept uint64
+	// Knew returns the last event of a journal that the EKCO knew which wrote the mirror.
+	Knew func(journalID string) uint64
+	// Kept is the last event that this journal has not lost. It is 0 if unknown, because other events were appended
+	// after the loss.
+	Kept uint64
 }
 
-// knownTo reports whether the mirror's writer knew a pause of this journal. If it is unknown which events this journal
-// has lost, it compares times with its own mirror, and keeps the pause for the mirror of another journal.
+// knownTo reports whether the mirror's writer knew a pause of this journal, or the pause of which it is a copy. If it is
+// unknown which events this journal has lost, it compares times with its own mirror, and keeps the pause for the mirror
+// of another journal.
 func (s *State) knownTo(from Mirrored, own PauseState) bool {
-	if from.Kept == 0 {
+	switch {
+	case own.Origin != nil && own.Origin.Seq <= from.Knew(own.Origin.JournalID):
+		return true
+	case from.Kept == 0:
 		return from.Adopted.JournalID == s.Journal.ID && !own.At.After(from.Adopted.MirroredAt)
 	}
-	return own.Seq <= min(from.Knew, from.Kept)
+	return own.Seq <= min(from.Knew(s.Journal.ID), from.Kept)
 }
 
 // TakeOver returns the drafts that take over the state in a mirror. They begin with adopted, the drafts that take over
@@ -73,8 +79,8 @@ func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft 
 }
 
 func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
-	if from.Pauses == nil {
-		return nil // the version that wrote the mirror did not store pauses
+	if from.Pauses == nil || s.tookOver(from) {
+		return nil // the version that wrote the mirror did not store pauses, or what this journal has is newer
 	}
 	for _, key := range sortedKeys(s.Pauses) {
 		own := s.Pauses[key]
@@ -94,7 +100,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		} else {
 			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
 		}
-		endedHere := !here && (s.tookOver(from) || origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept)
+		endedHere := !here && origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept
 		if endedHere || here && (!s.knownTo(from, own) && !endsBefore(own, pause) || samePause(own, pause)) {
 			continue
 		}

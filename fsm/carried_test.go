@@ -129,7 +129,7 @@ func TestPausesThatAreTakenOver(t *testing.T) {
 				h.s.Pauses[key] = pause
 			}
 			from := Mirrored{
-				Carried: journal.Carried{Pauses: c.mirrored}, Knew: 10, Kept: cmp.Or(c.kept, 20),
+				Carried: journal.Carried{Pauses: c.mirrored}, Knew: func(string) uint64 { return 10 }, Kept: cmp.Or(c.kept, 20),
 				Adopted: journal.JournalAdopted{JournalID: other},
 			}
 			h.write(TakeOver(h.s, from, nil)...)
@@ -142,6 +142,40 @@ func TestPausesThatAreTakenOver(t *testing.T) {
 			}
 			if again := TakeOver(h.s, from, nil); len(again) != 0 && h.s.Journal.Adopted != nil {
 				t.Errorf("taken over a second time: %+v", again)
+			}
+		})
+	}
+}
+
+// TestAMirrorCountsAsTakenOverOnlyIfItIsThatOne: journal, position and time must be those that were noted, and an older
+// EKCO's mirror without a position never counts.
+func TestAMirrorCountsAsTakenOverOnlyIfItIsThatOne(t *testing.T) {
+	pause := func(reason string) map[string]journal.Pause {
+		return map[string]journal.Pause{"": {Reason: reason, By: "cli:me@here", Seq: 3}}
+	}
+	at := journal.Position{Seq: 4}
+	first := journal.JournalAdopted{JournalID: "other", Mirrored: at}
+	for name, c := range map[string]struct {
+		first, second journal.JournalAdopted
+		want          bool
+	}{
+		"the same":                {first, first, false},
+		"of another journal":      {first, journal.JournalAdopted{JournalID: "third", Mirrored: at}, true},
+		"of an older EKCO, twice": {journal.JournalAdopted{JournalID: "other"}, journal.JournalAdopted{JournalID: "other"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			from := Mirrored{
+				Carried: journal.Carried{Pauses: pause("theirs")}, Adopted: c.first, Knew: func(string) uint64 { return 0 }, Kept: 20,
+			}
+			h.write(TakeOver(h.s, from, nil)...)
+			if drafts := TakeOver(h.s, from, nil); len(drafts) != 0 {
+				t.Errorf("taken over or noted a second time: %+v", drafts)
+			}
+			delete(h.s.Pauses, "")
+			from.Adopted = c.second
+			if drafts := TakeOver(h.s, from, nil); (len(drafts) != 0) != c.want {
+				t.Errorf("taken over is %+v", drafts)
 			}
 		})
 	}

@@ -93,7 +93,8 @@ func (a adoption) adoptDrafts() (drafts []journal.Draft) {
 			drafts = append(drafts, a.adoptDraft(mirrored))
 		case a.underWay: // its worker plans and ends it
 		case a.own[known].Ended != nil:
-		case a.lost && (hasMoreProgress(mirrored, a.own[known]) || a.own[known].LastSeq <= a.lastSeq && !hasMoreProgress(a.own[known], mirrored)):
+		case a.lost && (a.own[known].LastSeq <= a.knew || hasMoreProgress(mirrored, a.own[known]) ||
+			a.own[known].LastSeq <= a.lastSeq && !hasMoreProgress(a.own[known], mirrored)):
 			drafts = append(drafts, a.replaceDraft(restoreTrimmed(mirrored, a.own[known])))
 		case !a.lost && a.own[known].LastSeq <= a.knew:
 			drafts = append(drafts, a.replaceDraft(mirrored))

@@ -222,6 +222,35 @@ func TestWhatIsTakenBackFromATrimmedMirrorKeepsWhatTheJournalHasOfIt(t *testing.
 	}
 }
 
+// TestWhatASalvageLostOfARepeatedStepIsTakenBack, although the journal's older record has more done steps.
+func TestWhatASalvageLostOfARepeatedStepIsTakenBack(t *testing.T) {
+	older := planned(open("a", 3))
+	older.Steps = map[string]journal.StepRecord{
+		"look":    {DoneAt: time.Unix(1, 0), Outputs: []byte(`{"found":1}`)},
+		"compare": {DoneAt: time.Unix(2, 0), Outputs: []byte(`{"missing":1}`)},
+	}
+	mirrored := planned(open("a", 9))
+	mirrored.Forced = []journal.Forced{{Preflight: "P", Key: "list"}}
+	mirrored.Steps = map[string]journal.StepRecord{
+		"look": {Open: true, Outputs: []byte(`{"noted":2}`)}, "compare": {DoneAt: time.Unix(5, 0), Outputs: []byte(`{"missing":0}`)},
+	}
+	content := mirrorOf("own", mirrored)
+	content.Carried = journal.Carried{Seq: 9, Pauses: map[string]journal.Pause{}}
+	own := []journal.ActionRecord{older}
+	drafts, err := mirror.Adopt(content, own, "own", "c1", mirror.Lost(5), mirror.Kept(5))
+	if err != nil || len(drafts) != 1 {
+		t.Fatalf("got %q, %v", tell(drafts), err)
+	}
+	got := drafts[0].Payload.(journal.ActionAdopted).Record
+	if look, compare := got.Steps["look"], got.Steps["compare"]; look.Done() || string(look.Outputs) != `{"noted":2}` ||
+		string(compare.Outputs) != `{"missing":0}` || len(got.Forced) != 1 {
+		t.Errorf("taken back is %+v", got)
+	}
+	if drafts, err := mirror.Adopt(content, own, "own", "c1", mirror.Lost(5), mirror.Kept(0)); err != nil || len(drafts) != 0 {
+		t.Errorf("what an older copy did since is replaced: %q, %v", tell(drafts), err)
+	}
+}
+
 func TestAnActionThatTheJournalHadLostEndsAsItDid(t *testing.T) {
 	drafts, err := mirror.Adopt(ownEnded(journal.OutcomeCancelled, "a"), []journal.ActionRecord{open("a", 3)}, "own", "c1", mirror.Lost(3))
 	if err != nil || len(drafts) != 1 {

@@ -30,7 +30,7 @@ func count(is bool) int {
 }
 
 // restoreTrimmed restores data in a mirrored record that an old EKCO may have left out to save space. It takes the data
-// from an older record of the same action.
+// from an older record of the same action, except of steps that were repeated since.
 func restoreTrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 	mirrored.Request = older.Request
 	if older.Planned {
@@ -38,7 +38,7 @@ func restoreTrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 	}
 	steps := maps.Clone(mirrored.Steps)
 	for id, step := range older.Steps {
-		if _, known := steps[id]; known && step.Done() {
+		if step.Done() && steps[id].DoneAt.Equal(step.DoneAt) {
 			steps[id] = step
 		}
 	}

@@ -106,7 +106,7 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 		return nil, err
 	}
 	return fsm.TakeOver(s, fsm.Mirrored{
-		Carried: content.Carried, Knew: content.Knew(r.journalID), Kept: kept,
+		Carried: content.Carried, Knew: content.Knew, Kept: kept,
 		Adopted: journal.JournalAdopted{JournalID: content.JournalID, Mirrored: content.At, MirroredAt: content.WrittenAt},
 	}, adopted), nil
 }

@@ -3,7 +3,9 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"go.etcd.io/bbolt"
 
@@ -109,10 +111,14 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 	return fillSize(tx, stat)
 }
 
-// fillSize sets the size of the file, and how many bytes of it are free.
+// fillSize sets the size of the file, and how many bytes of it are free. It succeeds for a deleted file, so that
+// "ekco status" works then.
 func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
 	size, err := fileSize(stat.Path)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // another program deleted it; EKCO can still read its content
+		size = tx.Size()
+	case err != nil:
 		return err
 	}
 	pages, db := tx.DB().Stats(), tx.DB().Info()

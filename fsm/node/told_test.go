@@ -24,7 +24,7 @@ func TestWhoDeletedANodeIsNotKnownWhileTheJournalLacksWhatHappened(t *testing.T)
 	w.cluster("w1", "w2")
 	last := w.now
 	w.pass(time.Hour)
-	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{Problem: "page 7"})
+	w.tell(journal.TypeJournalSalvaged, journal.JournalSubject, journal.JournalSalvaged{Problem: "page 7", Recovered: 2})
 	if from := w.s.Journal.LostFrom; !from.Equal(last) {
 		t.Errorf("lost from %s, want the time of the last event, %s", from, last)
 	}

@@ -3,6 +3,8 @@ package actions_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,6 +102,39 @@ func TestAStepAsksAgainAsItWasAskedBefore(t *testing.T) {
 		r.End()
 		if len(code.calls()) != 1 {
 			w.T.Errorf("%v", w.Story())
+		}
+	})
+}
+
+// TestAStepWaitsForTheEarlierStepThatItRepeats also if the steps between the two stay done.
+func TestAStepWaitsForTheEarlierStepThatItRepeats(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		code := &script{steps: []journal.PlannedStep{step("a"), step("b", "a"), step("c", "b")}}
+		var mu sync.Mutex
+		valid, failed := map[string]bool{}, false
+		code.prove = func(_ context.Context, id string) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return valid[id], nil
+		}
+		code.do = func(_ context.Context, id string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case id == "c" && !failed:
+				valid["a"] = false
+				failed = true
+				return &actions.UnfinishedError{Left: "a is no longer valid", Waits: true, RepeatStep: "a"}
+			case id == "a" && failed && len(code.calls()) == 4:
+				return errBroken
+			}
+			valid[id] = true
+			return nil
+		}
+		w.requestTest()
+		w.Start(w.Config(code.kinds())).End()
+		if got := strings.Join(code.calls(), ""); got != "abcaac" {
+			t.Errorf("the steps ran as %s", got)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package actions
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -12,6 +13,9 @@ type stepState struct {
 	planned journal.PlannedStep
 	code    StepDef
 	group   *group
+	// before are the ids of all steps that must be done first: those in planned.After, those before them, and so on. A
+	// step between two may stay done while the first is repeated (see [UnfinishedError.RepeatStep]).
+	before []string
 	// busy is true while EKCO checks or runs the step.
 	busy bool
 	// exhausted is true if the failure budget is spent.
@@ -67,6 +71,14 @@ func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState
 		exhausted: a.record.Stalled != nil && !a.kind.RetriesStalled && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
 	}
+	for _, id := range planned.After {
+		step.before = append(step.before, id)
+		if earlier := a.byID[id]; earlier != nil {
+			step.before = append(step.before, earlier.before...)
+		}
+	}
+	slices.Sort(step.before)
+	step.before = slices.Compact(step.before)
 	a.byID[planned.ID] = step
 	return step
 }
@@ -100,12 +112,7 @@ func (a *run) isReady(s *stepState) bool {
 	if s.busy || s.exhausted || a.stepRecord(s).Done() {
 		return false
 	}
-	for _, id := range s.planned.After {
-		if !a.record.Steps[id].Done() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.before, func(id string) bool { return !a.record.Steps[id].Done() })
 }
 
 func (a *run) allDone() bool {

@@ -29,7 +29,7 @@ ekco_ready() { ekco status -o json 2>/dev/null | grep -q '"running": *true' && e
 
 # until_true WHAT COMMAND...: waits for the command, and says so.
 until_true() {
-  local limit=300 what=$1 began=$SECONDS said=$SECONDS
+  local limit=${limit:-300} what=$1 began=$SECONDS said=$SECONDS
   shift
   until "$@" >/dev/null 2>&1; do
     if [ $((SECONDS - began)) -ge "$limit" ]; then

@@ -58,7 +58,7 @@ check: build ## lint, and run the unit tests; Go reuses the results of packages 
 	$(GO) test -vet=off $(UNIT) ./deploy
 
 .PHONY: test
-test: test-unit test-e2e test-system test-controlplane ## run every test, also end to end on a real control plane, etcd, Ceph and MinIO
+test: test-unit test-e2e test-system test-controlplane test-nights ## run every test, also end to end on a real control plane, etcd, Ceph and MinIO
 
 .PHONY: test-unit
 test-unit: build ## run the unit tests
@@ -107,6 +107,10 @@ lint: ## gofumpt, go vet, staticcheck, the import table and the rules for alerts
 .PHONY: demo
 demo: build controlplane ## lose a node, kill EKCO in the middle of the purge, see it finish
 	@test/demo/demo.sh run
+
+.PHONY: test-nights
+test-nights: build controlplane ## what a woken administrator sees first, in eight nights; needs root
+	@test/demo/nights.sh
 
 .PHONY: demo-up
 demo-up: build controlplane ## start the demo's cluster and operator and leave them running

@@ -17,6 +17,7 @@ trap 'stop_all >/dev/null 2>&1; umount "$dir/ekco" 2>/dev/null || true; rm -rf "
 # night TITLE begins a night in the transcript.
 night() {
   say "$*"
+  [ ! -s "$screens" ] || echo >>"$screens"
   printf '# %s\n' "$*" >>"$screens"
 }
 
@@ -38,7 +39,8 @@ is() {
   [ -z "${2:-}" ] || ekco status -o json | tr -d ' \n' | grep -q "\"problems\":\[{\"kind\":\"$2\""
 }
 
-waits() { ekco status | grep -q "finalizer demo"; }
+# shows TEXT: whether the verdict has the text.
+shows() { ekco status | head -n 1 | grep -q "$1"; }
 
 # expect EXIT KIND: waits for the verdict, and shows the first screen.
 expect() {
@@ -60,7 +62,7 @@ ask 6 ekco explain worker-2
 night "its purge waits for a finalizer of another program"
 kubectl patch node worker-2 --type merge -p '{"metadata":{"finalizers":["demo.example.com/slow"]}}' >/dev/null
 ekco purge-node worker-2 --no-wait --yes >/dev/null
-until_true "the purge waits" waits
+until_true "the purge waits" shows "finalizer demo"
 ask 1 ekco status
 kubectl patch node worker-2 --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 until_true "worker-2 is purged" node_is worker-2 Purged
@@ -68,6 +70,7 @@ until_true "all is well" is 0
 
 night "the wrong node is purged"
 ekco purge-node worker-3 --no-wait >/dev/null </dev/null
+until_true "it can be cancelled" shows "ekco cancel worker-3"
 ask 1 ekco status
 ask 2 ekco cancel worker-3
 until_true "all is well" is 0
@@ -109,5 +112,15 @@ expect 2 safe_mode
 ask 8 ekco status
 ekco journal accept --yes >/dev/null
 until_true "all is well" is 0
+
+if [ "${1:-}" = --write ]; then
+  page=$top/docs/operations.md
+  {
+    sed '/^<!-- nights/q' "$page"
+    printf '```\n%s\n```\n' "$(cat "$screens")"
+    sed -n '/^<!-- end of nights/,$p' "$page"
+  } >"$dir/page"
+  cat "$dir/page" >"$page"
+fi
 
 say "done: everything is stopped"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154
 # Functions of the demos: a control plane with simulated nodes, and an operator. The caller sets "top" and "dir".
 ekco=$top/bin/ekco
 controlplane=$("$top/test/controlplane/build.sh")

@@ -117,7 +117,9 @@ if [ "${1:-}" = --write ]; then
   page=$top/docs/operations.md
   {
     sed '/^<!-- nights/q' "$page"
-    printf '```\n%s\n```\n' "$(cat "$screens")"
+    echo '```'
+    cat "$screens"
+    echo '```'
     sed -n '/^<!-- end of nights/,$p' "$page"
   } >"$dir/page"
   cat "$dir/page" >"$page"

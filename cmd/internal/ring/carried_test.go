@@ -10,7 +10,9 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
 )
 
 // unplannedPurge leaves the purge of worker-2 that a person asked for without a plan.
@@ -216,4 +218,49 @@ func TestAnEKCOBesideAnIncompleteMirrorKeepsItsPausesAndHolds(t *testing.T) {
 		}
 		w.stop(in)
 	})
+}
+
+// TestTheLastKeptEventIsOfTheSameJournal: a copy of a journal may have other events with the same numbers.
+func TestTheLastKeptEventIsOfTheSameJournal(t *testing.T) {
+	store := memory.New()
+	for range 5 {
+		draft := journal.Draft{Type: journal.TypePauseCleared, Subject: journal.ClusterSubject, Payload: journal.PauseCleared{}}
+		if _, err := store.Append(t.Context(), draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end, err := journal.End(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func(at journal.Position) mirror.Content {
+		return mirror.Content{JournalID: "own", At: at, Carried: journal.Carried{Seq: end.Seq, Pauses: map[string]journal.Pause{}}}
+	}
+	others := func(knew uint64, at journal.Position) mirror.Content {
+		return mirror.Content{JournalID: "other", Covered: map[string]uint64{"own": knew}, CoveredAt: map[string]journal.Position{"own": at}}
+	}
+	another := journal.Position{Seq: end.Seq}
+	for name, test := range map[string]struct {
+		content        mirror.Content
+		salvaged, want uint64
+	}{
+		"the own mirror":                              {own(end), 0, end.Seq},
+		"the own mirror, of another event":            {own(another), 0, 0},
+		"the own mirror, before what a salvage kept":  {own(end), end.Seq, end.Seq},
+		"the own mirror, of what a salvage lost":      {own(another), end.Seq - 2, end.Seq - 2},
+		"another's mirror":                            {others(end.Seq, end), 0, end.Seq},
+		"another's mirror, of another event":          {others(end.Seq, another), 0, 0},
+		"another's mirror, of what a salvage lost":    {others(end.Seq, another), end.Seq - 2, end.Seq - 2},
+		"another's mirror, without a position":        {others(end.Seq, journal.Position{}), 0, 0},
+		"another's mirror, which knows no event here": {others(0, journal.Position{}), 0, end.Seq},
+	} {
+		s := &fsm.State{Seq: end.Seq}
+		if test.salvaged > 0 {
+			s.Journal.Salvaged = &journal.JournalSalvaged{LastSeq: test.salvaged}
+		}
+		r := &Ring{cfg: Config{Store: store}, journalID: "own"}
+		if got, err := r.lastKeptEvent(t.Context(), s, test.content); err != nil || got != test.want {
+			t.Errorf("%s: %d, %v; want %d", name, got, err, test.want)
+		}
+	}
 }

@@ -138,6 +138,20 @@ func TestAComparisonWithAnotherStoreProvesNothing(t *testing.T) {
 	})
 }
 
+// TestAPodIsReplacedOnceItsStoreIsOnRecord: outside a run nothing can be recorded.
+func TestAPodIsReplacedOnceItsStoreIsOnRecord(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Point(toHA)
+		served := b.SinglePods()
+		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+		step := actions.StepContext{Action: recordOf(t, ours, nil), Planned: journal.PlannedStep{ID: journal.StepCompareMinio}}
+		if _, err := (compareStores{m}).compareOnce(w.T.Context(), step); err == nil || !slices.Equal(b.SinglePods(), served) {
+			t.Errorf("pods %q were replaced by %q, %v", served, b.SinglePods(), err)
+		}
+	})
+}
+
 // untold are two MinIOs from before April 2023, which list no attributes.
 type untold struct{ miniosim.Network }
 

@@ -203,7 +203,7 @@ func TestAComparisonThatFailsIsNone(t *testing.T) {
 		b.Pass(DefaultKeepSource)
 		b.comes("failed compare")
 		b.Pass(time.Hour)
-		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
+		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") || b.Count("done compare") > 0 {
 			t.Errorf("%s, %s", b.LastLine(), got)
 		}
 		r.Halt()

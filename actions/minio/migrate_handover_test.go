@@ -268,6 +268,31 @@ func TestNothingIsComparedWhileTheServiceLeadsElsewhere(t *testing.T) {
 	}
 }
 
+// changing is a Service that another client changes after each read.
+type changing struct{ *remains }
+
+func (c changing) Leads(context.Context) (journal.MinioService, string, error) {
+	defer func() { c.version += "0" }()
+	return c.leads, c.version, nil
+}
+
+// unlisted is standalone MinIO whose pods cannot be listed.
+type unlisted struct{ *remains }
+
+func (unlisted) Single(context.Context) (minio.Single, error) {
+	return minio.Single{}, kube.ErrUnavailable
+}
+
+// TestAComparisonThatFailedIsNone, nor one during which the Service was changed.
+func TestAComparisonThatFailedIsNone(t *testing.T) {
+	left := &remains{leads: journal.MinioServiceHA, version: "8"}
+	for name, api := range map[string]minio.API{"the Service was changed": changing{left}, "it failed": unlisted{left}} {
+		if found, err := (compareStores{&migrator{api: api}}).compareOnce(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)}); err == nil {
+			t.Errorf("%s: it found %+v", name, found)
+		}
+	}
+}
+
 // TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread: clients of another Service write to the single MinIO, which has
 // all that ha-minio has for the last time then.
 func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {

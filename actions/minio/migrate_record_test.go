@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -88,6 +90,56 @@ func TestAForceReleasesNothingButNames(t *testing.T) {
 	} {
 		if got := isReleased(test.found, test.shown, journal.ActionRecord{Forced: test.forced}, MinioNothingForeign); got != test.want {
 			t.Errorf("%s: released: %t", name, got)
+		}
+	}
+}
+
+// TestWhatLacksIsReleasedByTheNewestList: the hold showed a shorter list before.
+func TestWhatLacksIsReleasedByTheNewestList(t *testing.T) {
+	found := func(names ...string) journal.MinioFound {
+		return journal.MinioFound{Count: len(names), Names: names, Store: "store-1"}
+	}
+	shown := found("object a", "object b")
+	for name, test := range map[string]struct {
+		forced journal.MinioFound
+		want   bool
+	}{"the newest list": {shown, true}, "an earlier one": {found("object a"), false}} {
+		step := actions.StepContext{Planned: journal.PlannedStep{ID: journal.StepCompareMinio}}
+		step.Action = recordOf(t, ours, map[string]any{journal.StepCompareMinio: journal.MinioCompared{MinioFound: shown}},
+			journal.Forced{Preflight: MinioNothingLacks, Key: keyFor(test.forced)})
+		left := journal.MinioCompared{MinioFound: found("object a")}
+		if _, err := requireNothingMissing(step, &left); (err == nil) != test.want || left.Done != test.want {
+			t.Errorf("%s: released %t, %v", name, left.Done, err)
+		}
+	}
+}
+
+// identified is a store with this deployment id.
+type identified struct {
+	plainStore
+	id string
+}
+
+func (s identified) Server(context.Context) (s3.Server, error) {
+	return s3.Server{Deployment: s.id}, nil
+}
+
+// TestAStoreIsKnownByItsID: every store is the right one if none is on record, but not a store without an id.
+func TestAStoreIsKnownByItsID(t *testing.T) {
+	for name, test := range map[string]struct {
+		source, target, wantSource, wantTarget string
+		is                                     bool
+	}{
+		"as on record":           {"a", "b", "a", "b", true},
+		"nothing is on record":   {"a", "b", "", "", true},
+		"another source":         {"c", "b", "a", "b", false},
+		"another target":         {"a", "c", "a", "b", false},
+		"a source without an id": {"", "b", "", "b", false},
+		"a target without an id": {"a", "", "a", "", false},
+	} {
+		both := sides{source: identified{id: test.source}, target: &fencedStore{Store: identified{id: test.target}}}
+		if err := both.requireIDs(t.Context(), test.wantSource, test.wantTarget); (err == nil) != test.is {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

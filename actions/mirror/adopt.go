@@ -92,13 +92,12 @@ func (a adoption) adoptDrafts() (drafts []journal.Draft) {
 		case known < 0:
 			drafts = append(drafts, a.adoptDraft(mirrored))
 		case a.underWay: // its worker plans and ends it
-		case a.own[known].Ended != nil:
 		case a.lost && (a.own[known].LastSeq <= a.knew || hasMoreProgress(mirrored, a.own[known]) ||
 			a.own[known].LastSeq <= a.lastSeq && !hasMoreProgress(a.own[known], mirrored)):
 			drafts = append(drafts, a.replaceDraft(restoreTrimmed(mirrored, a.own[known])))
-		case !a.lost && a.own[known].LastSeq <= a.knew:
+		case a.own[known].LastSeq <= a.knew:
 			drafts = append(drafts, a.replaceDraft(mirrored))
-		case !a.lost && mirrored.Planned && !a.own[known].Planned:
+		case mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
 			drafts = append(drafts, draftsOfLeftObjects(mirrored, a.own[known])...)
 		default:
@@ -132,7 +131,7 @@ func (a adoption) replaceDraft(record journal.ActionRecord) journal.Draft {
 func (a adoption) endDrafts() (drafts []journal.Draft) {
 	for _, own := range a.own {
 		ended, ok := a.findEnd(own)
-		if a.underWay || own.Ended != nil || !ok || !endsOwn(ended.Outcome, own) {
+		if a.underWay || !ok || !endsOwn(ended.Outcome, own) {
 			continue
 		}
 		payload := journal.ActionEnded{

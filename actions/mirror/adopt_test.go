@@ -57,11 +57,17 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 	leftOut.Ended = endedThere(journal.OutcomeDone, "a", "b").Ended
 	underWay := endedThere(journal.OutcomeDone, "a")
 	underWay.Actions = []journal.ActionRecord{planned(open("b", 5)), open("c", 6)}
+	continued := mirrorOf("other", open("a", 9))
+	continued.Covered = map[string]uint64{"own": 5}
 	past := planned(open("a", 3))
 	past.PastNoReturn = true
 	begun := func(lastSeq uint64, note string) journal.ActionRecord {
 		record := planned(open("a", lastSeq))
 		record.Steps = map[string]journal.StepRecord{"delete-node": {Open: true, Outputs: json.RawMessage(note)}}
+		return record
+	}
+	leaves := func(record journal.ActionRecord) journal.ActionRecord {
+		record.Left = map[string]string{"osd.12": "it is bound to p9 now"}
 		return record
 	}
 	otherNode := open("a", 3)
@@ -82,6 +88,8 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		"the own mirror supersedes nothing":                     {mirrorOf("own"), []journal.ActionRecord{open("a", 5)}, nil, nil},
 		"an action both have is left alone":                     {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{planned(open("a", 3))}, nil, nil},
 		"a plan is taken over by a record without one":          {mirrorOf("other", planned(open("a", 5))), []journal.ActionRecord{open("a", 3)}, nil, []string{"action.planned a"}},
+		"a plan is taken over with what it leaves alone":        {mirrorOf("other", leaves(planned(open("a", 5)))), open3, nil, []string{"action.planned a", "action.left a"}},
+		"what both leave alone is not said again":               {mirrorOf("other", leaves(open("a", 5))), []journal.ActionRecord{leaves(open("a", 3))}, nil, nil},
 		"what the other does not know stays open":               {mirrorOf("other", open("b", 5)), open3, nil, []string{"action.adopted b"}},
 		"what the other has done is superseded":                 {endedThere(journal.OutcomeDone, "a"), open3, nil, []string{"action.ended a"}},
 		"what the other cancelled is superseded":                {endedThere(journal.OutcomeCancelled, "a"), open3, nil, []string{"action.ended a"}},
@@ -92,11 +100,13 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 		"what is past its point and done there is superseded":   {endedThere(journal.OutcomeDone, "a"), []journal.ActionRecord{past}, nil, []string{"action.ended a"}},
 		"what is past its point and unknown there stays open":   {mirrorOf("other"), []journal.ActionRecord{past}, nil, nil},
 		"what has ended here is not adopted again":              {mirrorOf("other", open("a", 5), open("b", 6)), nil, []mirror.AdoptOption{mirror.EndedHere("a")}, []string{"action.adopted b"}},
+		"what another one continued replaces the own record":    {continued, open3, nil, []string{"action.adopted a"}},
+		"what has gone on here since stays":                     {continued, []journal.ActionRecord{open("a", 6)}, nil, nil},
+		"what may be another event than the other knew stays":   {continued, open3, []mirror.AdoptOption{mirror.Kept(2)}, nil},
 		"what is under way is left to its worker": {
 			underWay, []journal.ActionRecord{open("a", 3), open("b", 4)}, []mirror.AdoptOption{mirror.UnderWay()}, []string{"action.adopted c"},
 		},
 		"what found no space is not superseded": {leftOut, []journal.ActionRecord{open("a", 3), open("b", 4)}, nil, nil},
-		"an own action that has ended stays so": {mirrorOf("other"), []journal.ActionRecord{ended}, nil, nil},
 		"a salvaged journal takes back what it lost": {
 			mirrorOf("own", open("kept", 80), open("lost", 120)),
 			[]journal.ActionRecord{open("kept", 80)},
@@ -120,6 +130,9 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 			[]journal.ActionRecord{planned(open("a", 2))},
 			[]mirror.AdoptOption{mirror.Lost(2)},
 			[]string{"action.adopted a"},
+		},
+		"a journal that lost events takes back more than its action did since": {
+			mirrorOf("own", past), []journal.ActionRecord{planned(open("a", 7))}, []mirror.AdoptOption{mirror.Lost(2)}, []string{"action.adopted a"},
 		},
 		"a journal that lost events takes back what a step noted since": {
 			mirrorOf("own", begun(9, "{}")), []journal.ActionRecord{begun(3, "")}, []mirror.AdoptOption{mirror.Lost(5)}, []string{"action.adopted a"},

@@ -73,10 +73,7 @@ type Content struct {
 // Knew returns the number of the last event of a journal that the mirror's writer knew. It returns 0 if there is none
 // or it is unknown.
 func (c Content) Knew(journalID string) uint64 {
-	switch {
-	case c.Pauses == nil: // an older EKCO wrote the content
-		return 0
-	case c.JournalID == journalID:
+	if c.JournalID == journalID {
 		return c.Seq
 	}
 	return c.Covered[journalID]

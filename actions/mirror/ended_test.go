@@ -67,6 +67,15 @@ func TestTheMirrorSaysWhatItsJournalAndThoseBeforeItHaveEnded(t *testing.T) {
 		if got := endedIDs(content(t, cluster)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 			t.Errorf("after a takeover the mirror says that %q ended", got)
 		}
+		cluster.SetMirror([]byte(`{"format":1,"journal_id":"third","actions":[]}`))
+		if _, err := next.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next.Update([]journal.ActionRecord{open("e", 2)}, "c1", journal.Carried{})
+		synctest.Wait()
+		if got := endedIDs(content(t, cluster)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+			t.Errorf("past a mirror without ended actions, the mirror says that %q ended", got)
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
 )
 
 // running is a mirror whose Run is under way.
@@ -328,6 +330,41 @@ func TestAMirrorThatNobodyHasSaidAnythingToWritesNothing(t *testing.T) {
 		letPass(time.Hour)
 		if got := cluster.Count("write-mirror"); got != 0 {
 			t.Errorf("%d writes", got)
+		}
+	})
+}
+
+// TestTheMirrorNamesWhatItKnowsOfOtherJournals, and not its own journal, nor one of which it knows nothing.
+func TestTheMirrorNamesWhatItKnowsOfOtherJournals(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		ends := map[string]journal.Position{}
+		// Event 1 of each journal is its beginning.
+		for i, id := range []string{"first", "second", "third", "first"} {
+			store := memory.New()
+			for range i + 1 {
+				end(t, store, journal.OutcomeDone, id)
+			}
+			m := run(t, cluster, id, mirror.Journal(store))
+			if _, err := m.Load(t.Context()); err != nil && !errors.Is(err, kube.ErrNotFound) {
+				t.Fatal(err)
+			}
+			m.Update(nil, "c1", journal.Carried{Seq: uint64(i + 2), Pauses: map[string]journal.Pause{}})
+			synctest.Wait()
+			delete(ends, id)
+			got := content(t, cluster)
+			if len(got.Covered) != len(ends) || !maps.Equal(got.CoveredAt, ends) {
+				t.Errorf("%s: it knows %v at %v, want %v", id, got.Covered, got.CoveredAt, ends)
+			}
+			for other, at := range ends {
+				if got.Covered[other] != at.Seq {
+					t.Errorf("%s: it knows event %d of %s, want %d", id, got.Covered[other], other, at.Seq)
+				}
+			}
+			ends[id] = got.At
+			next := mirror.New(cluster, id, slog.New(slog.DiscardHandler))
+			if _, err := next.Load(t.Context()); err != nil || next.Covered() != got.At || got.At.Seq != uint64(i+2) {
+				t.Errorf("%s: its journal must keep %+v, want %+v, %v", id, next.Covered(), got.At, err)
+			}
 		}
 	})
 }

@@ -2,7 +2,6 @@ package ring
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,258 +10,25 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/memory"
 )
 
-const person = "cli:root@p1"
-
-func (w *world) pauses(in *incarnation, name string, after time.Duration) {
+// unplannedPurge leaves the purge of worker-2 that a person asked for without a plan.
+func (w *world) unplannedPurge() (in *incarnation, action string) {
 	w.t.Helper()
-	w.command(in.Backend(nil).Do(w.t.Context(), api.PauseRequest{Name: name, Reason: "new switch", For: after, Actor: person}))
-}
-
-// dies ends the incarnation at once; what it wrote last stays.
-func (w *world) dies(in *incarnation) {
-	w.t.Helper()
-	in.life.kill()
-	w.t.Logf("it ended: %v", <-in.ended)
-}
-
-func TestPausesSurviveTheLossOfTheJournal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.policy.PurgeDeadNodes = true
-		in := w.started()
-		w.pauses(in, "", 0)
-		w.pauses(in, "worker-1", 24*time.Hour)
-		w.dies(in) // right after the answers
-		before, first := w.state().Pauses, w.journalID()
-
-		w.store = memory.New(memory.Clock(w.now))
-		in = w.started()
-		w.loseWorker()
-		pass(3 * time.Hour)
-		if n := w.cluster.Count("delete-node worker-2"); n != 0 {
-			t.Error("the Node was deleted although EKCO is paused")
-		}
-		for key, want := range before {
-			if got := w.state().Pauses[key]; got.By != person || got.Reason != want.Reason || !got.At.Equal(want.At) || !got.Until.Equal(want.Until) {
-				t.Errorf("the pause of %q is %+v, want %+v", key, got, want)
-			}
-		}
-		status, err := in.Backend(nil).Status(t.Context())
-		if adopted := status.Journal.Adopted; err != nil || adopted == nil || adopted.JournalID != first || adopted.Pauses != 2 || adopted.MirroredAt.IsZero() {
-			t.Errorf("the status says %+v, %v", adopted, err)
-		}
-		pass(24 * time.Hour)
-		if len(w.state().Pauses) != 1 {
-			t.Errorf("a pause did not run out: %+v", w.state().Pauses)
-		}
-		w.stop(in)
-		checkReplay(t, w)
-	})
-}
-
-func (w *world) journalID() string {
-	w.t.Helper()
-	stat, err := w.store.Stat(w.t.Context())
+	w.policy.ClearDeadNodes = false
+	in = w.started()
+	w.cluster.Forbid("get nodes") // it cannot be planned, so it stays as it is
+	w.loseWorker()
+	pass(time.Second)
+	admission, err := in.Backend(nil).Request(w.t.Context(), askPurge("worker-2"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return stat.JournalID
-}
-
-// TestAJournalThatComesBackDoesNotBringBackAPause has the first machine return after a person resumed, and
-// paused something else, where EKCO went on.
-func TestAJournalThatComesBackDoesNotBringBackAPause(t *testing.T) {
-	for name, returns := range map[string]func(w *world, first journal.Store){
-		"with its journal": func(w *world, first journal.Store) { w.store = first },
-		"of a mirror that was copied on": func(w *world, first journal.Store) {
-			w.store = memory.New(memory.Clock(w.now))
-			w.stop(w.started())
-			w.store = first
-		},
-		"of a journal that began another":    func(w *world, first journal.Store) { w.store = first; w.stop(w.started()) },
-		"of a machine whose clock was ahead": func(w *world, first journal.Store) { w.store = first },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				if strings.Contains(name, "ahead") {
-					w.store = memory.New(memory.Clock(func() time.Time { return w.now().Add(3 * time.Hour) }))
-				}
-				in := w.started()
-				w.pauses(in, "", 0)
-				w.pauses(in, "worker-1", 0)
-				w.dies(in)
-				first := w.store
-
-				w.store = memory.New(memory.Clock(w.now))
-				in = w.started()
-				w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person}))
-				w.pauses(in, "worker-3", 0)
-				w.dies(in)
-
-				returns(w, first)
-				in = w.started()
-				pauses := w.state().Pauses
-				if _, everything := pauses[""]; everything || len(pauses) != 2 || pauses["node/worker-3"].By != person {
-					t.Errorf("in force are %+v", pauses)
-				}
-				w.stop(in)
-				checkReplay(t, w)
-			})
-		})
-	}
-}
-
-func TestAPauseThatNoMirrorKnewStaysInItsJournal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		in := w.started()
-		pass(time.Minute)
-		w.cluster.Forbid("update configmaps")
-		err := in.Backend(nil).Do(t.Context(), api.PauseRequest{Reason: "r", Actor: person})
-		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 1 {
-			t.Errorf("the pause is answered with %v, in force are %+v", err, w.state().Pauses)
-		}
-		w.dies(in)
-		first := w.store
-		w.cluster.Allow("update configmaps")
-
-		w.store = memory.New(memory.Clock(w.now))
-		in = w.started()
-		w.pauses(in, "worker-1", 0)
-		w.dies(in)
-
-		w.store = first
-		in = w.started()
-		if len(w.state().Pauses) != 2 {
-			t.Errorf("in force are %+v", w.state().Pauses)
-		}
-		w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person}))
-		w.stop(in)
-	})
-}
-
-func TestResumeSaysThatTheMirrorStillHasThePause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		in := w.started()
-		w.pauses(in, "worker-1", 0)
-		w.cluster.Forbid("update configmaps")
-		err := in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person})
-		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 0 || len(w.mirrored().Pauses) != 1 {
-			t.Errorf("the end of the pause is answered with %v, in force are %+v, the mirror has %+v", err, w.state().Pauses, w.mirrored().Pauses)
-		}
-		w.stop(in)
-	})
-}
-
-func TestAnEndedPauseIsNotTakenBackFromTheMirrorOfAnOtherEKCO(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		in := w.started()
-		w.pauses(in, "", 0)
-		w.dies(in)
-		first := w.store
-		w.store = memory.New(memory.Clock(w.now))
-		w.stop(w.started()) // it has the pause, and the mirror
-		w.store = first
-		w.tell(journal.ClusterSubject, journal.TypePauseCleared, journal.PauseCleared{}) // a person, while no operator runs
-		in = w.started()
-		if len(w.state().Pauses) != 0 {
-			t.Errorf("in force are %+v", w.state().Pauses)
-		}
-		w.stop(in)
-	})
-}
-
-func TestAnOlderCopyOfTheJournalFollowsTheMirrorsPauses(t *testing.T) {
-	for name, went := range map[string]func(w *world){
-		"as it was": func(*world) {},
-		"which went on": func(w *world) {
-			for range 100 {
-				w.tell(journal.NodeSubject("worker-3", ""), journal.TypePauseCleared, journal.PauseCleared{})
-			}
-		},
-		"in which somebody paused a node since": func(w *world) {
-			w.tell(journal.NodeSubject("worker-3", ""), journal.TypePauseSet, journal.PauseSet{Reason: "since"})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				in := w.started()
-				w.pauses(in, "", 0)
-				w.pauses(in, "worker-1", 0)
-				old := w.copied()
-				pass(time.Minute)
-				w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Actor: person}))
-				w.pauses(in, "worker-2", 0)
-				w.dies(in)
-				w.store = old
-				pass(time.Minute)
-				went(w)
-				since := len(w.state().Pauses) - 2
-				in = w.started()
-				pauses := w.state().Pauses
-				if _, everything := pauses[""]; everything || len(pauses) != 2+since || !w.state().Journal.SafeMode() {
-					t.Errorf("in force are %+v, safe mode %v", pauses, w.state().Journal.SafeMode())
-				}
-				w.stop(in)
-			})
-		})
-	}
-}
-
-// TestAPauseThatASalvageLostIsTakenBack: another EKCO took it over, and has the mirror.
-func TestAPauseThatASalvageLostIsTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		in := w.started()
-		pass(time.Minute)
-		old := w.copied()
-		kept := w.state().Seq
-		w.pauses(in, "", 0)
-		w.dies(in)
-		w.store = memory.New(memory.Clock(w.now))
-		w.dies(w.started())
-		w.store = old
-		w.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{LastSeq: kept})
-		in = w.started()
-		if len(w.state().Pauses) != 1 {
-			t.Errorf("in force are %+v", w.state().Pauses)
-		}
-		w.stop(in)
-	})
-}
-
-// TestAPauseSetBeforeAnOlderCopyIsUsedStays: another EKCO knew more of that journal, and has the mirror.
-func TestAPauseSetBeforeAnOlderCopyIsUsedStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		in := w.started()
-		pass(time.Minute)
-		old := w.copied()
-		for range 3 {
-			w.pauses(in, "worker-1", 0)
-			w.command(in.Backend(nil).Do(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
-		}
-		pass(time.Minute)
-		w.dies(in)
-		w.store = memory.New(memory.Clock(w.now))
-		w.dies(w.started())
-		w.store = old
-		pass(time.Hour)
-		w.tell(journal.ClusterSubject, journal.TypePauseSet, journal.PauseSet{Reason: "new switch"})
-		in = w.started()
-		if len(w.state().Pauses) != 1 {
-			t.Errorf("in force are %+v", w.state().Pauses)
-		}
-		w.stop(in)
-	})
+	pass(time.Minute)
+	return in, admission.Action
 }
 
 // TestAMirrorStaysUntilItIsTakenOver: the new journal's disk is full, and a person says something meanwhile.
@@ -280,7 +46,7 @@ func TestAMirrorStaysUntilItIsTakenOver(t *testing.T) {
 				w := newWorld(t)
 				w.openPurge()
 				before := w.mirror()
-				store := &refusing{Store: memory.New(memory.Clock(w.now))}
+				store := &refusing{Store: w.empty()}
 				adopted := journal.TypeActionAdopted
 				store.refuses.Store(&adopted)
 				w.store = store
@@ -330,29 +96,14 @@ func TestTimesOfAClockThatWasAheadAreNotBelieved(t *testing.T) {
 func TestAForceSurvivesTheReturnOfTheFirstJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.policy.ClearDeadNodes = false
-		in := w.started()
-		w.cluster.Forbid("get nodes") // it cannot be planned, so it stays as it is
-		w.loseWorker()
-		pass(time.Second)
-		admission, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Minute)
-		w.dies(in)
+		in, action := w.unplannedPurge()
 		first := w.store
-
-		w.store = memory.New(memory.Clock(w.now))
-		in = w.started()
-		w.command(in.Backend(nil).Do(t.Context(), api.RetryRequest{Action: admission.Action, Force: true, Actor: person}))
+		in = w.goesOn(in, w.empty())
+		w.command(in.Backend(nil).Do(t.Context(), api.RetryRequest{Action: action, Force: true, Actor: person}))
 		pass(time.Minute)
 		want := w.onlyOpen().Forced
-		w.dies(in)
-
-		w.store = first
-		in = w.started()
-		if got := w.onlyOpen(); got.ID != admission.Action || len(want) == 0 || !slices.Equal(got.Forced, want) || len(w.state().Problems) != 0 {
+		in = w.goesOn(in, first)
+		if got := w.onlyOpen(); got.ID != action || len(want) == 0 || !slices.Equal(got.Forced, want) || len(w.state().Problems) != 0 {
 			t.Errorf("open is %+v, problems %q", got, w.state().Problems)
 		}
 		adopted := w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}})
@@ -364,6 +115,38 @@ func TestAForceSurvivesTheReturnOfTheFirstJournal(t *testing.T) {
 	})
 }
 
+// TestAnOlderCopyKeepsAForceThatNoMirrorKnew: another EKCO continued the action, and knew more events of that journal.
+func TestAnOlderCopyKeepsAForceThatNoMirrorKnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in, action := w.unplannedPurge()
+		old := w.copied()
+		for range 30 {
+			w.pauses(in, "worker-1", 0)
+			w.resumes(in, "worker-1")
+		}
+		pass(time.Minute)
+		w.dies(w.goesOn(in, w.empty()))
+
+		w.store = old
+		w.cluster.Forbid("update configmaps")
+		in = w.started()
+		_ = in.Backend(nil).Do(t.Context(), api.RetryRequest{Action: action, Force: true, Actor: person})
+		pass(time.Second)
+		want := w.onlyOpen().Forced
+		if len(want) == 0 {
+			t.Fatal("nothing was forced")
+		}
+		w.dies(in)
+		w.cluster.Allow("update configmaps")
+		in = w.started()
+		if got := w.onlyOpen(); !slices.Equal(got.Forced, want) {
+			t.Errorf("forced is %+v, want %+v", got.Forced, want)
+		}
+		w.stop(in)
+	})
+}
+
 func TestTheCooldownSurvivesTheLossOfTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -371,7 +154,7 @@ func TestTheCooldownSurvivesTheLossOfTheJournal(t *testing.T) {
 		w.stop(w.started())
 		pass(time.Second)
 		ended := w.state().EndedAt[journal.ActionPurgeNode]
-		w.store = memory.New(memory.Clock(w.now))
+		w.store = w.empty()
 		in := w.started()
 		if got := w.state().EndedAt[journal.ActionPurgeNode]; ended.IsZero() || !got.Equal(ended) {
 			t.Errorf("the last purge ended at %s, want %s", got, ended)
@@ -424,7 +207,7 @@ func TestAnEKCOBesideAnIncompleteMirrorKeepsItsPausesAndHolds(t *testing.T) {
 		}
 		w.cluster.SetMirror([]byte(strings.Replace(w.mirror(), `"actions":[]`, `"actions":[`+string(whole)+`],"parts":[{"name":"ekco-journal-x-1","sha256":"00","ends":true,"actions":["a"]}]`, 1)))
 		mirrored := w.mirror()
-		w.store = memory.New(memory.Clock(w.now))
+		w.store = w.empty()
 		in = w.started()
 		verdict := in.requireMirrored(t.Context(), journal.ActionRecord{Kind: journal.ActionPurgeNode, Plan: journal.Plan{Steps: []journal.PlannedStep{{Irreversible: true}}}})
 		if adopted := w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}}); len(adopted) != 0 {
@@ -435,4 +218,49 @@ func TestAnEKCOBesideAnIncompleteMirrorKeepsItsPausesAndHolds(t *testing.T) {
 		}
 		w.stop(in)
 	})
+}
+
+// TestTheLastKeptEventIsOfTheSameJournal: a copy of a journal may have other events with the same numbers.
+func TestTheLastKeptEventIsOfTheSameJournal(t *testing.T) {
+	store := memory.New()
+	for range 5 {
+		draft := journal.Draft{Type: journal.TypePauseCleared, Subject: journal.ClusterSubject, Payload: journal.PauseCleared{}}
+		if _, err := store.Append(t.Context(), draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end, err := journal.End(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func(at journal.Position) mirror.Content {
+		return mirror.Content{JournalID: "own", At: at, Carried: journal.Carried{Seq: end.Seq, Pauses: map[string]journal.Pause{}}}
+	}
+	others := func(knew uint64, at journal.Position) mirror.Content {
+		return mirror.Content{JournalID: "other", Covered: map[string]uint64{"own": knew}, CoveredAt: map[string]journal.Position{"own": at}}
+	}
+	another := journal.Position{Seq: end.Seq}
+	for name, test := range map[string]struct {
+		content        mirror.Content
+		salvaged, want uint64
+	}{
+		"the own mirror":                              {own(end), 0, end.Seq},
+		"the own mirror, of another event":            {own(another), 0, 0},
+		"the own mirror, before what a salvage kept":  {own(end), end.Seq, end.Seq},
+		"the own mirror, of what a salvage lost":      {own(another), end.Seq - 2, end.Seq - 2},
+		"another's mirror":                            {others(end.Seq, end), 0, end.Seq},
+		"another's mirror, of another event":          {others(end.Seq, another), 0, 0},
+		"another's mirror, of what a salvage lost":    {others(end.Seq, another), end.Seq - 2, end.Seq - 2},
+		"another's mirror, without a position":        {others(end.Seq, journal.Position{}), 0, 0},
+		"another's mirror, which knows no event here": {others(0, journal.Position{}), 0, end.Seq},
+	} {
+		s := &fsm.State{Seq: end.Seq}
+		if test.salvaged > 0 {
+			s.Journal.Salvaged = &journal.JournalSalvaged{LastSeq: test.salvaged}
+		}
+		r := &Ring{cfg: Config{Store: store}, journalID: "own"}
+		if got, err := r.lastKeptEvent(t.Context(), s, test.content); err != nil || got != test.want {
+			t.Errorf("%s: %d, %v; want %d", name, got, err, test.want)
+		}
+	}
 }

@@ -70,7 +70,8 @@ func (h *history) checkRequest(t *rapid.T, draft journal.Draft, request journal.
 	}
 	total, unknown, ready := 0, 0, 0
 	for other := range All(h.s) {
-		if !other.GoneAt.IsZero() || other.State == Purged {
+		// A purge that is done may be recorded before its node becomes Purged.
+		if last := other.Last[journal.ActionPurgeNode]; !other.GoneAt.IsZero() || other.State == Purged || last != nil && last.Outcome == journal.OutcomeDone {
 			continue
 		}
 		total++

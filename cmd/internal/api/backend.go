@@ -190,11 +190,13 @@ type Unopened struct {
 
 // NodeStatus is the status of one node.
 type NodeStatus struct {
-	Name  string            `json:"name"`
-	UID   string            `json:"uid"`
-	Role  journal.NodeRole  `json:"role"`
-	State journal.NodeState `json:"state"`
-	Since time.Time         `json:"since"`
+	Name string           `json:"name"`
+	UID  string           `json:"uid"`
+	Role journal.NodeRole `json:"role"`
+	// InternalIP is the node's address, or "" if it has none.
+	InternalIP string            `json:"internal_ip"`
+	State      journal.NodeState `json:"state"`
+	Since      time.Time         `json:"since"`
 	// Ready reports whether the kubelet and the network of the node are ready. A cordoned node can be ready.
 	Ready    bool `json:"ready"`
 	Cordoned bool `json:"cordoned"`

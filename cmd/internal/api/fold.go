@@ -110,7 +110,7 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 		Name: node.Name, UID: node.UID, Role: node.Facts.Role, State: node.State, Since: node.Since,
 		Ready: node.GoneAt.IsZero() && !slices.ContainsFunc(node.Facts.Taints, isNoCordon), Excluded: node.Facts.Excluded,
 		Cordoned:        node.GoneAt.IsZero() && slices.ContainsFunc(node.Facts.Taints, isCordon),
-		TerminatingPods: len(node.Pods), UnreachableSince: since,
+		TerminatingPods: len(node.Pods), UnreachableSince: since, InternalIP: node.Facts.InternalIP,
 	}
 	if node.GoneAt.IsZero() {
 		status.Taints = slices.Clone(node.Facts.Taints)

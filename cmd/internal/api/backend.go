@@ -205,6 +205,8 @@ type NodeStatus struct {
 	Excluded         bool            `json:"excluded"`
 	TerminatingPods  int             `json:"terminating_pods"`
 	UnreachableSince time.Time       `json:"unreachable_since"`
+	// Normal is true if the node is ready, has nothing that an administrator should know, and nothing is under way.
+	Normal bool `json:"normal"`
 	// Flapping is true while the node is lost again and again; UnreachableSince is zero then.
 	Flapping bool `json:"flapping"`
 }
@@ -218,6 +220,8 @@ type ThingStatus struct {
 	Since   time.Time     `json:"since"`
 	// Gone is true if the thing no longer exists.
 	Gone bool `json:"gone"`
+	// Normal is true if the thing needs no attention, and nothing about it is under way.
+	Normal bool `json:"normal"`
 	// NeedsPerson is the reason why the thing needs a person. Advice is what the person can do. Both may be empty.
 	NeedsPerson string `json:"needs_person"`
 	Advice      string `json:"advice"`

@@ -308,7 +308,7 @@ func presentStatus() api.Status {
 			LastSeq: 57, Events: 50, Bytes: 3 << 20, FreeBytes: 4096, Path: "/var/lib/ekco/journal.db",
 		}},
 		Nodes: []api.NodeStatus{
-			{Name: "primary-0", Role: journal.RolePrimary, State: fsmnode.Healthy, Since: began, Ready: true},
+			{Name: "primary-0", Role: journal.RolePrimary, State: fsmnode.Healthy, Since: began, Ready: true, Normal: true},
 			{Name: "worker-2", Role: journal.RoleWorker, State: fsmnode.Purging, Since: began.Add(50 * time.Minute), TerminatingPods: 2, Excluded: true, UnreachableSince: began},
 		},
 		Actions: []journal.ActionRecord{

@@ -194,7 +194,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		if p.flags.force {
 			command += " --force"
 		}
-		return view.Explanation(p.app.stdout, explained, command, p.app.useColor())
+		return view.Explanation(p.app.paper(p.flags.output), explained, command, p.app.useColor())
 	}
 	if explained.AlreadyDone {
 		p.print("%s", explained.Message)

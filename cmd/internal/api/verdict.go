@@ -304,15 +304,19 @@ func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string
 // time.
 const attemptGrace = 5 * time.Minute
 
+// PersonAfter returns how long a hold may last before a person is needed; 0 means forever.
+func PersonAfter(hold journal.ActionHeld) time.Duration {
+	if hold.Preflight == journal.HoldNextAttempt {
+		return attemptGrace
+	}
+	return time.Duration(hold.NeedsPersonAfter)
+}
+
 // gravestHold returns a hold of the action with its step. It prefers a hold that needs a person.
 func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold journal.ActionHeld, needy bool) {
 	for _, id := range slices.Sorted(maps.Keys(action.Holds)) {
 		held := action.Holds[id]
-		grace := time.Duration(held.NeedsPersonAfter)
-		if held.Preflight == journal.HoldNextAttempt {
-			grace = attemptGrace
-		}
-		if grace > 0 && now.Sub(action.HeldSince[id]) >= grace {
+		if grace := PersonAfter(held); grace > 0 && now.Sub(action.HeldSince[id]) >= grace {
 			return id, held, true
 		}
 		if hold == (journal.ActionHeld{}) {

@@ -2,6 +2,8 @@ package actions
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -9,6 +11,19 @@ import (
 
 // costsTimeout limits [Definition.Costs], because a person waits for the answer.
 const costsTimeout = 20 * time.Second
+
+// These begin the lines of [Runner.Costs] about what cannot be restored, and about what could not be found out.
+const (
+	CostOfLoss  = "lost: "
+	CostUnknown = "unknown: "
+)
+
+// LosesNothing reports whether no line of [Runner.Costs] is about a loss, or about what could not be found out.
+func LosesNothing(costs []string) bool {
+	return !slices.ContainsFunc(costs, func(line string) bool {
+		return strings.HasPrefix(line, CostOfLoss) || strings.HasPrefix(line, CostUnknown)
+	})
+}
 
 // Costs lists what the record's plan would remove or change, with one line for each item. Costs itself changes nothing.
 func (r *Runner) Costs(ctx context.Context, record journal.ActionRecord) (costs []string) {
@@ -21,7 +36,7 @@ func (r *Runner) Costs(ctx context.Context, record journal.ActionRecord) (costs 
 	var panicked error
 	defer func() {
 		if panicked != nil {
-			costs = append(costs, "further costs are unknown: "+panicked.Error())
+			costs = append(costs, CostUnknown+"further costs: "+panicked.Error())
 		}
 	}()
 	defer Catch(r.cfg.Log.With("action", record.ID), "reading the costs", &panicked)

@@ -113,6 +113,12 @@ func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
 // isFinished reports whether the thing is finished.
 func (t *Thing) isFinished() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
 
+// IsNormal reports whether the thing needs no attention, and nothing about it is under way.
+func (t *Thing) IsNormal(now time.Time) bool {
+	reason, _ := t.NeedsPerson(now)
+	return reason == "" && (t.isFinished() || slices.Contains(t.machine.table.Normal, string(t.State)))
+}
+
 func compareThings(a, b *Thing) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Kind, b.Kind))
 }

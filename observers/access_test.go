@@ -147,3 +147,30 @@ func TestAResourceThatThereIsNotIsNoNews(t *testing.T) {
 		}
 	})
 }
+
+// Most clusters lack some add-ons and their roles, and the status lists those. What was read once is missed loudly.
+func TestWhatMayNotBeReadIsLoggedQuietlyUnlessItWasReadOrIsEssential(t *testing.T) {
+	forbid := func(b *bench, verbs ...string) {
+		for _, verb := range verbs {
+			b.Failing[verb+" configmaps"] = fmt.Errorf("no %s: %w", verb, kube.ErrForbidden)
+		}
+	}
+	watching(t, func(b *bench, _ *observers.Options) {
+		forbid(b, "list", "watch")
+		b.Sources = func() []observers.Source { return append(b.Everything(), watchedLamps(b, nil)) }
+	}, func(b *bench) {
+		b.Pass(time.Minute)
+		const quiet, loud = `level=DEBUG msg="cannot be listed`, `level=INFO msg="cannot be listed`
+		if b.Logged(quiet) != 1 || b.Logged(loud) != 0 || len(b.Absent()) != 1 {
+			b.Errorf("absent is %q, after\n%s", b.Absent(), b.Said)
+		}
+		b.Set(func() { clear(b.Failing) })
+		b.Pass(6 * time.Minute)
+		b.Set(func() { forbid(b, "list", "watch") })
+		b.BreakWatches()
+		b.Pass(6 * time.Minute)
+		if b.Logged(quiet) != 1 || b.Logged(loud) != 1 {
+			b.Errorf("of a lost permission it says\n%s", b.Said)
+		}
+	})
+}

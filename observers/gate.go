@@ -37,6 +37,8 @@ type gate struct {
 	// verb is the verb with which EKCO reads the resource.
 	verb   string
 	access access
+	// wasRead is true after a read has succeeded.
+	wasRead bool
 	// listError is the error of reading the resource; unwatched is the error of watching it.
 	listError, watchError error
 	// failure is the error of the last read, nil after a success. said is the level with which it was logged.
@@ -92,8 +94,8 @@ func (g *gate) refuseList(err error) {
 	defer g.mu.Unlock()
 	if g.access != canNothing {
 		level := slog.LevelInfo
-		if isMissing(err) {
-			level = slog.LevelDebug // most clusters have only a part of the add-ons
+		if isMissing(err) || !g.essential && !g.wasRead {
+			level = slog.LevelDebug // most clusters have only a part of the add-ons, and of their roles; the status has a list
 		}
 		g.log.Log(context.Background(), level, "cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
 	}
@@ -116,6 +118,7 @@ func (g *gate) failList(err error, level slog.Level) {
 func (g *gate) permitList() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.wasRead = true
 	if g.failure != nil {
 		g.failure = nil
 		g.log.Log(context.Background(), min(g.loggedLevel, slog.LevelInfo), "can be "+g.verb+" again", "resource", g.resource)

@@ -77,8 +77,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 	case live.UID != pod.UID:
 		return actions.Proof{Done: true}, nil
 	}
-	return actions.Proof{Missing: fmt.Sprintf("pod %s/%s still exists; look for finalizers on it: kubectl -n %s get pod %s -o jsonpath={.metadata.finalizers}",
-		pod.Namespace, pod.Name, pod.Namespace, pod.Name)}, nil
+	return actions.Proof{Missing: kube.StillExists("pod", pod.Namespace, pod.Name, live.Finalizers), NeedsOthers: len(live.Finalizers) > 0}, nil
 }
 
 // Do implements [actions.StepOf].

@@ -83,10 +83,17 @@ func TestAPodThatCannotBeDeletedDoesNotStopTheOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		lostNode(w, 40)
 		w.Cluster.Stick("default", "web-0", true)
-		r := w.Start(w.cfg())
+		cfg := w.cfg()
+		var waits sync.Map
+		cfg.Watcher = func(_, step string, p actions.Progress) { waits.Store(step, p) }
+		r := w.Start(cfg)
 		w.Pass(time.Second)
 		if w.PodsLeft() != 1 {
 			t.Errorf("%d pods left after a second, want the stuck one", w.PodsLeft())
+		}
+		w.Pass(4 * time.Second)
+		if p, _ := waits.Load("delete-pod default/web-0"); p == nil || !p.(actions.Progress).NeedsOthers || !strings.Contains(p.(actions.Progress).Missing, "example.com/stuck") {
+			t.Errorf("of the stuck pod it says %+v", p)
 		}
 		w.Pass(time.Hour)
 		if w.Count("stalled delete-pod default/web-0") != 1 {

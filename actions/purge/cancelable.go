@@ -44,9 +44,7 @@ type waitForCancel struct{ actions.NoEffect }
 func (waitForCancel) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	until := step.Action.RequestedAt.Add(TimeToCancel)
 	if left := time.Until(until); 0 < left && left <= TimeToCancel {
-		node := step.Action.Subject.Name
-		return actions.Proof{Missing: fmt.Sprintf("node %s is ready, and the purge was not confirmed: it begins at %s; to cancel: ekco cancel %s",
-			node, until.UTC().Format(time.RFC3339), node)}, nil
+		return actions.Proof{Missing: fmt.Sprintf("it begins at %s, because the node is ready and no person confirmed the purge", until.UTC().Format(time.RFC3339))}, nil
 	}
 	return actions.Proof{Done: true}, nil
 }

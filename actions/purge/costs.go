@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/parallel"
@@ -61,11 +62,11 @@ func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 	}
 	pods, err := p.residents.Residents(ctx, facts.Node.Name)
 	if err != nil {
-		return []string{fmt.Sprintf("cannot tell which pods are on it: %v", kube.Lacking(err, "list", "pods"))}
+		return []string{fmt.Sprintf(actions.CostUnknown+"which pods are on it: %v", kube.Lacking(err, "list", "pods"))}
 	}
 	volumes, err := p.residents.LocalVolumes(ctx, facts.Node.hostname())
 	if err != nil {
-		return append(podLines(pods, nil), fmt.Sprintf("cannot tell which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
+		return append(podLines(pods, nil), fmt.Sprintf(actions.CostUnknown+"which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
 	}
 	return append(podLines(pods, volumes), volumeLines(pods, volumes)...)
 }
@@ -96,7 +97,7 @@ func podLines(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string)
 		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", words.CountOf(len(move), "pod moves", "pods move"), joinNames(move)))
 	}
 	if len(alone) > 0 {
-		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", words.CountOf(len(alone), "pod is", "pods are"), joinNames(alone)))
+		lines = append(lines, fmt.Sprintf(actions.CostOfLoss+"%s that no controller recreates: %s", words.Count(len(alone), "pod"), joinNames(alone)))
 	}
 	if len(terminating) > 0 {
 		lines = append(lines, fmt.Sprintf("%s already: %s", words.CountOf(len(terminating), "pod terminates", "pods terminate"), joinNames(terminating)))
@@ -116,7 +117,7 @@ func volumeLines(pods []kube.Resident, volumes []kube.LocalVolume) (lines []stri
 				stuck = append(stuck, pod.Namespace+"/"+pod.Name)
 			}
 		}
-		line := "local volume " + volume.Name + " is lost with its data"
+		line := actions.CostOfLoss + "local volume " + volume.Name + " with its data"
 		if volume.Claim != "" {
 			line += " (claim " + volume.Claim + ")"
 		}
@@ -145,7 +146,7 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	}
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		lines = append(lines, fmt.Sprintf("cannot tell how many primaries are left: %v", kube.Lacking(err, "list", "nodes")))
+		lines = append(lines, fmt.Sprintf(actions.CostUnknown+"how many primaries are left: %v", kube.Lacking(err, "list", "nodes")))
 	} else {
 		left, ready := 0, 0
 		for _, node := range nodes {
@@ -168,11 +169,11 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 func (p primaryPart) toleranceLine(ctx context.Context, facts Facts) string {
 	api, err := p.plane.Etcd(facts.Etcd.Endpoints)
 	if err != nil {
-		return fmt.Sprintf("cannot tell how many members of etcd are left: %v", err)
+		return fmt.Sprintf(actions.CostUnknown+"how many members of etcd are left: %v", err)
 	}
 	members, err := api.Members(ctx)
 	if err != nil {
-		return fmt.Sprintf("cannot tell how many members of etcd are left: %v", err)
+		return fmt.Sprintf(actions.CostUnknown+"how many members of etcd are left: %v", err)
 	}
 	voters := 0
 	for _, member := range members {
@@ -189,10 +190,10 @@ func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 		return nil
 	}
 	ids := facts.Storage.ids()
-	gone := ceph.Names(ids...) + " with all their data"
+	gone := ceph.Names(ids...) + " with their copies of the data"
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
-		return []string{gone, fmt.Sprintf("cannot tell which pools would lack copies: %v", err)}
+		return []string{gone, fmt.Sprintf(actions.CostUnknown+"which pools would lack copies: %v", err)}
 	}
 	weight := 0.0
 	for _, id := range ids {
@@ -205,7 +206,7 @@ func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 	}
 	pools, err := p.Ceph.Pools(ctx)
 	if err != nil {
-		return []string{gone, fmt.Sprintf("cannot tell which pools would lack copies: %v", err)}
+		return []string{gone, fmt.Sprintf(actions.CostUnknown+"which pools would lack copies: %v", err)}
 	}
 	return append([]string{gone}, ceph.LackingCopies(tree, pools, ids)...)
 }

@@ -95,15 +95,15 @@ func TestADryRunSaysWhatIsLost(t *testing.T) {
 		s.ceph.AddPool("replicapool", 3, 2)
 		s.ceph.AddPool("small", 2, 1)
 		want := []string{
-			"osd.3, osd.12, osd.107 with all their data (3.0 TiB by their weight in the CRUSH map)",
+			"osd.3, osd.12, osd.107 with their copies of the data (3.0 TiB by their weight in the CRUSH map)",
 			"pool replicapool keeps 2 of its 3 copies: 2 hosts with OSDs are left",
 			"2 pods move to other nodes: default/web-0, default/web-1",
-			"1 pod is not recreated, since no controller owns them: default/shell",
+			"lost: 1 pod that no controller recreates: default/shell",
 			"1 pod terminates already: default/web-2",
 			"3 pods end with the node (static, or of a DaemonSet)",
-			"local volume pv-1 is lost with its data (claim default/data-db-0); pods that cannot start without it: default/db-0",
-			"local volume pv-2 is lost with its data",
-			"local volume pv-3 is lost with its data (claim other/data-db-0)",
+			"lost: local volume pv-1 with its data (claim default/data-db-0); pods that cannot start without it: default/db-0",
+			"lost: local volume pv-2 with its data",
+			"lost: local volume pv-3 with its data (claim other/data-db-0)",
 			"2 primaries are left, 2 of them ready",
 			"2 members of etcd are left, of which 0 can fail",
 		}
@@ -121,8 +121,8 @@ func TestWhatADryRunCannotTellItSays(t *testing.T) {
 		on   resident
 		want string
 	}{
-		"the pods":    {resident{podsErr: errors.New("no answer")}, "cannot tell which pods are on it: no answer"},
-		"the volumes": {resident{volumesErr: errors.New("no answer")}, "cannot tell which volumes are only on it: no answer"},
+		"the pods":    {resident{podsErr: errors.New("no answer")}, "unknown: which pods are on it: no answer"},
+		"the volumes": {resident{volumesErr: errors.New("no answer")}, "unknown: which volumes are only on it: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {

@@ -99,7 +99,10 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts F
 	case live.UID != facts.Node.UID:
 		return actions.Proof{Done: true, Outputs: facts.Node.leftUnchecked()}, nil
 	}
-	return actions.Proof{Missing: whyNodeExists(live), NeedsOthers: live.Deleting && len(live.Finalizers) > 0}, nil
+	if !live.Deleting {
+		live.Finalizers = nil
+	}
+	return actions.Proof{Missing: kube.StillExists("node", "", live.Name, live.Finalizers), NeedsOthers: len(live.Finalizers) > 0}, nil
 }
 
 // Do implements [actions.StepOf].
@@ -131,17 +134,4 @@ func webhookHint(err error) string {
 		return "; look at it: " + seeWebhooks
 	}
 	return ""
-}
-
-// whyNodeExists returns the reason why a Node still exists, and a command to inspect it.
-func whyNodeExists(node kube.Node) string {
-	if !node.Deleting || len(node.Finalizers) == 0 {
-		return fmt.Sprintf("node %s still exists; look at it: kubectl get node %s -o yaml", node.Name, node.Name)
-	}
-	what := "finalizer "
-	if len(node.Finalizers) > 1 {
-		what = "finalizers "
-	}
-	return fmt.Sprintf("waits for %s%s on node %s; look at it: kubectl get node %s -o jsonpath={.metadata.finalizers}",
-		what, strings.Join(node.Finalizers, ", "), node.Name, node.Name)
 }

@@ -21,14 +21,14 @@ type removeDeployment storagePart
 
 // Prove implements [actions.Step].
 func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	captured, now, err := s.findDeployment(ctx, step)
+	_, now, err := s.findDeployment(ctx, step)
 	switch {
 	case err != nil:
 		return actions.Proof{}, err
 	case now.kept != "":
 		return actions.Proof{Done: true, Outputs: leftOutput(now.kept)}, nil
 	case now.there:
-		return actions.Proof{Missing: stillThere(captured)}, nil
+		return now.stillExists(), nil
 	}
 	return actions.Proof{Done: true}, nil
 }
@@ -57,6 +57,7 @@ func (s removeDeployment) findDeployment(ctx context.Context, step actions.StepC
 
 // foundDeployment is the present state of a captured Deployment. kept is the reason if it must not be removed.
 type foundDeployment struct {
+	now   rook.OSDDeployment
 	there bool
 	kept  string
 }
@@ -71,9 +72,9 @@ func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
 	now := v.deployments[at]
 	why := cmp.Or(v.leftReasons[osdName(now)], v.boundToOtherMachine(now), v.onOtherMachine(ceph.Ref{ID: now.OSD, UUID: now.UUID}))
 	if why == "" {
-		return foundDeployment{there: true}
+		return foundDeployment{now: now, there: true}
 	}
-	return foundDeployment{there: true, kept: actions.LeftBecause(osdName(now), why)}
+	return foundDeployment{now: now, there: true, kept: actions.LeftBecause(osdName(now), why)}
 }
 
 // osdName returns the name of the Deployment's OSD, or the name of the Deployment if the OSD is unknown.
@@ -122,8 +123,9 @@ func (p storagePart) removeOSDDeployment(ctx context.Context, d rook.OSDDeployme
 	return kube.Deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
 }
 
-func stillThere(d rook.OSDDeployment) string {
-	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it: kubectl -n rook-ceph get deployment %s -o jsonpath={.metadata.finalizers}", d.Name, d.Name)
+// stillExists is the proof of a step whose Deployment is not gone.
+func (f foundDeployment) stillExists() actions.Proof {
+	return actions.Proof{Missing: kube.StillExists("deployment", rook.Namespace, f.now.Name, f.now.Finalizers), NeedsOthers: len(f.now.Finalizers) > 0}
 }
 
 // removeFound removes the Deployments that EKCO found after it made the plan.
@@ -136,7 +138,7 @@ func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actio
 	case err != nil:
 		return actions.Proof{}, err
 	case len(found) > 0:
-		return actions.Proof{Missing: stillThere(found[0])}, nil
+		return found[0].stillExists(), nil
 	case len(kept) > 0:
 		return actions.Proof{Done: true, Outputs: leftOutput(strings.Join(kept, "; "))}, nil
 	}
@@ -151,7 +153,7 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	}
 	var failures []error
 	for _, d := range found {
-		failures = append(failures, storagePart(s).removeOSDDeployment(ctx, d, journal.PurgeInputOf(step.Action.Request).Live))
+		failures = append(failures, storagePart(s).removeOSDDeployment(ctx, d.now, journal.PurgeInputOf(step.Action.Request).Live))
 	}
 	return nil, errors.Join(failures...)
 }
@@ -162,7 +164,7 @@ func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]jou
 }
 
 // findDeployments returns the Deployments that must still be removed, and the reasons why others are kept.
-func (s removeFound) findDeployments(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
+func (s removeFound) findDeployments(ctx context.Context, step actions.StepContext) (found []foundDeployment, kept []string, err error) {
 	_, lost, err := lostStorage(step.Action)
 	if err != nil || len(lost.Deployments) == 0 {
 		return nil, nil, err
@@ -176,7 +178,7 @@ func (s removeFound) findDeployments(ctx context.Context, step actions.StepConte
 		case now.kept != "":
 			kept = append(kept, now.kept)
 		case now.there:
-			found = append(found, d)
+			found = append(found, now)
 		}
 	}
 	return found, kept, nil

@@ -6,12 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/cmd/internal/view"
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -78,6 +80,19 @@ func (a *app) useColor() bool {
 		return false
 	}
 	return a.stdoutTerminal
+}
+
+// paper returns standard output, on which text is wrapped for a person: to $COLUMNS, or to the width of the terminal.
+func (a *app) paper(format string) io.Writer {
+	if format == "json" || format == "yaml" {
+		return a.stdout
+	}
+	text, _ := a.env("COLUMNS")
+	width, err := strconv.Atoi(text)
+	if err != nil && a.stdoutTerminal {
+		width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0, no limit, if it is unknown
+	}
+	return view.Wrap(a.stdout, width)
 }
 
 // loadConfig reads the whole configuration and creates the logger. It warns of unknown keys.

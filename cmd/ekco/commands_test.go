@@ -269,7 +269,7 @@ func written(t *testing.T, d *desk) string {
 func TestWithoutAnOperatorTheFileIsRead(t *testing.T) {
 	d := newDesk(t, nil)
 	written(t, d)
-	d.expect(d.types("status"), exitDone, "worker-2", "")
+	d.expect(d.types("status", "-o", "wide"), exitDone, "worker-2", "")
 	d.expect(d.types("status"), exitDone, "not running", "")
 	d.app.now = time.Now
 	d.expect(d.types("history"), exitDone, "node worker-2 (worker) is ready", "")

@@ -74,7 +74,7 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 		if output != "text" {
 			return view.Value(a.stdout, problemsOf(status), output)
 		}
-		return view.Problems(a.stdout, status, options)
+		return view.Problems(a.paper(output), status, options)
 	}
 	requests := resolveName(status, word)
 	if len(requests) == 0 {
@@ -94,7 +94,7 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 	if output != "text" {
 		return view.Value(a.stdout, things, output)
 	}
-	return view.Things(a.stdout, things, status, options)
+	return view.Things(a.paper(output), things, status, options)
 }
 
 // endingsRead is how many ended actions of a thing explain reads at most.
@@ -156,7 +156,7 @@ func resolveName(status api.Status, word string) (requests []api.ThingRequest) {
 
 // explainEnded shows the steps of an action that has ended.
 func (a *app) explainEnded(ctx context.Context, backend *connection, status api.Status, word string, options view.Options) error {
-	tree, err := view.NewHistory(a.stdout, "tree", options)
+	tree, err := view.NewHistory(a.paper(""), "tree", options)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return err
 	}
-	printer, err := view.NewHistory(a.stdout, flags.outputFormat(), view.Options{
+	printer, err := view.NewHistory(a.paper(flags.outputFormat()), flags.outputFormat(), view.Options{
 		Color: a.useColor(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
 	})
 	if err != nil {

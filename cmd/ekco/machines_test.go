@@ -4,12 +4,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 var update = flag.Bool("update", false, "write docs/machines.md anew")
@@ -98,6 +100,25 @@ func TestEveryStateOfATableCanBeReachedAndLeft(t *testing.T) {
 		}
 		if diff := cmp.Diff(reached, left); diff != "" {
 			t.Errorf("%s: states that can be reached, and those that can be left or are final, differ:\n%s", table.Name, diff)
+		}
+	}
+}
+
+// A machine without such a state would fill every status, and a misspelt state would never be left out.
+func TestEveryMachineSaysWhichStatesNeedNoAttention(t *testing.T) {
+	for _, table := range tables() {
+		states := []string{table.Initial}
+		for _, transition := range table.Transitions {
+			states = append(states, transition.To)
+		}
+		normal := slices.Concat(table.Normal, table.Over, table.Finals)
+		if len(normal) == 0 {
+			t.Errorf("%s names no state", table.Name)
+		}
+		for _, state := range normal {
+			if _, watched := table.Attention[journal.State(state)]; watched || !slices.Contains(states, state) {
+				t.Errorf("%s: %s is no state, or needs attention", table.Name, state)
+			}
 		}
 	}
 }

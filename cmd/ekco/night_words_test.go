@@ -324,6 +324,41 @@ func TestADryRunAsksWhatThePurgeCosts(t *testing.T) {
 	}
 }
 
+func TestTheQuestionSaysWhatThePurgeCostsAndThatItIsForGood(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.explained.Checks, op.explained.Costs = []api.CheckResult{warning("StormBrake")}, []string{"lost: a volume"}
+	d := newDesk(t, op)
+	d.app.askable, d.app.stdin = true, &typing{answers: []string{"no\n"}}
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "cost: lost: a volume\nThis removes node worker-2 for good; it cannot be undone.\nPurge node worker-2 anyway?")
+	if len(op.asked) != 1 || !op.asked[0].Costs {
+		t.Errorf("it asked %+v", op.asked)
+	}
+}
+
+func TestTextIsWrappedToTheColumnsAndJSONIsNot(t *testing.T) {
+	op := &fakeOperator{status: api.Status{Absent: []string{strings.Repeat("a limitation ", 20)}}}
+	d := newDesk(t, op)
+	longest := func(args ...string) (most int) {
+		d.types(args...)
+		for line := range strings.Lines(d.out.String()) {
+			most = max(most, len(line)-1)
+		}
+		return most
+	}
+	for _, test := range []struct {
+		columns string
+		args    []string
+		wraps   bool
+	}{
+		{"60", []string{"status"}, true}, {"60", []string{"status", "-o", "json"}, false}, {"", []string{"status"}, false}, {"x", []string{"status"}, false},
+	} {
+		d.env["COLUMNS"] = test.columns
+		if most := longest(test.args...); (most <= 60) != test.wraps {
+			t.Errorf("with COLUMNS=%s, %q has a line of %d characters:\n%s", test.columns, test.args, most, d.out)
+		}
+	}
+}
+
 func TestASummaryIsOfWhatWasAskedFor(t *testing.T) {
 	op := &fakeOperator{past: []journal.Event{
 		event(t, 1, purgeID, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode}),

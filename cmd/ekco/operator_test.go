@@ -108,7 +108,7 @@ func TestTheStatusOfAnOperatorStartedWhileTheAPIIsDownSaysSo(t *testing.T) {
 		"EKCO has not seen the cluster since it started, and does nothing until the API answers.",
 		" ago):\nNODE", "worker-2",
 	} {
-		d.expect(d.types("status"), exitDone, want, "")
+		d.expect(d.types("status", "-o", "wide"), exitDone, want, "")
 	}
 	d.expect(d.types("status", "-o", "json"), exitDone, `"starting": {`, "")
 	stop()

@@ -173,7 +173,7 @@ func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 
 // run shows the plan, asks, requests the purge and follows it.
 func (p *purger) run(ctx context.Context, request fsm.Request) error {
-	request.Costs = p.flags.dryRun
+	request.Costs = p.flags.dryRun || p.app.askable && !p.flags.yes && !p.flags.force
 	explained, err := withNotice(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
@@ -194,7 +194,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		if p.flags.force {
 			command += " --force"
 		}
-		return view.Explanation(p.app.stdout, explained, command, p.app.useColor())
+		return view.Explanation(p.app.paper(p.flags.output), explained, command, p.app.useColor())
 	}
 	if explained.AlreadyDone {
 		p.print("%s", explained.Message)
@@ -203,7 +203,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	if err := p.askAboutWarnings(ctx, explained); err != nil {
 		return err
 	}
-	request.Warned = p.answered
+	request.Warned, request.Costs = p.answered, false
 	if p.subjectUID == "" {
 		p.subjectUID = explained.Subject.UID
 	}
@@ -283,7 +283,7 @@ func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation
 		if err := p.refuseQuestion(ctx); err != nil {
 			return err
 		}
-		if err := p.confirm(ctx); err != nil {
+		if err := p.confirm(ctx, explained.Costs); err != nil {
 			return err
 		}
 		answer = "yes"
@@ -295,8 +295,12 @@ func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation
 	return nil
 }
 
-// confirm asks the user, and returns an error unless the answer is yes.
-func (p *purger) confirm(ctx context.Context) error {
+// confirm says what the purge costs and asks the user. It returns an error unless the answer is yes.
+func (p *purger) confirm(ctx context.Context, costs []string) error {
+	for _, cost := range costs {
+		p.warn("cost: %s", cost)
+	}
+	p.warn("This removes node %s for good; it cannot be undone.", p.flags.node)
 	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s anyway? [y/N] ", view.Clean(p.flags.node)))
 	switch {
 	case ctx.Err() != nil:

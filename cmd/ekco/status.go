@@ -20,13 +20,14 @@ func newStatusCommand(a *app) *cobra.Command {
 		Long: `The first line is the verdict: OK; WORKING with what EKCO does or waits for; PAUSED with
 who paused EKCO; or NEEDS YOU with the problem that needs a person, and the command that
 explains it.
-Then: every node's state and since when, the open actions with their step and what they
-wait for, what EKCO will do next automatically and what prevents that, pauses, safe
-mode, and the journal's size and position. If no operator runs, it says so and shows
-what is in the journal. With a name it shows only the node or thing of that name.
-Nodes that were purged or gone more than a day ago are not in the table without --all.
-More than ten things of a kind in the same state are counted; -o wide and --component
-list each of them with details. --component shows nothing else.
+Then: the nodes and things that need attention, with their state and since when, and how
+many need none; the open actions with their step and what they wait for, what EKCO will
+do next automatically and what prevents that, pauses, safe mode, and the journal's size
+and position. If no operator runs, it says so and shows what is in the journal. With a
+name it shows only the node or thing of that name. -o wide lists all nodes and things,
+with details; nodes that were purged or gone more than a day ago need --all. --component
+shows only the things of that component. More than ten things of a kind in the same
+state are counted, except in -o wide and --component.
 
 The exit code is 0 whatever the status is. With --check, for monitoring, it is 0 for
 OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be read.`,
@@ -52,7 +53,7 @@ OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be rea
 				if err := requireKnownName(status, options.Name); err != nil {
 					return err
 				}
-				if err := view.Status(a.stdout, status, output, options); err != nil || !check {
+				if err := view.Status(a.paper(output), status, output, options); err != nil || !check {
 					return err
 				}
 				return checkExit(status.Verdict)

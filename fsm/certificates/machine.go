@@ -62,7 +62,7 @@ func (m machine) Table() fsm.Table {
 		About: "`registry`, `kurl-proxy`, `contour` and `kubelet-client` are those in Secrets, of which `contour` is a CA and two certificates that\n" +
 			"are renewed together; `control-plane/NODE` are those of the control plane on a primary; `pki/…` are the CAs of the cluster, and\n" +
 			"`kubelet/NODE` is what the kubelet of a node serves: these are shown and never renewed.",
-		Initial: string(Valid), Over: fsm.Names(Absent),
+		Initial: string(Valid), Normal: fsm.Names(Valid, Foreign, Unrenewed), Over: fsm.Names(Absent),
 		Attention: map[journal.State]fsm.Attention{
 			Unknown:    {After: unreadGrace, Advice: "bring the node back, or, if it is gone for good, run: ekco purge-node NODE"},
 			Unreadable: {After: unreadGrace, Advice: "repair what the reason names; EKCO checks again within an hour"},

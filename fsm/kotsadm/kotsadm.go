@@ -68,7 +68,7 @@ func (m machine) Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "kotsadm's database",
 		About:   "StatefulSet `default/kotsadm-rqlite`. The identity is its UID.",
-		Initial: string(Single), Over: fsm.Names(Removed),
+		Initial: string(Single), Normal: fsm.Names(Single, HA), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "scale", From: fsm.Names(Single, HA), To: string(Scaling), When: "a scale-kotsadm action is open", Report: fsm.ReportReason("EKCO scales it to three replicas")},
 			{Event: "scaled", From: fsm.Names(Single, Scaling), To: string(HA), When: "its specification has three replicas", Report: fsm.ReportReason("its spec has three replicas")},

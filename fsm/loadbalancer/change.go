@@ -114,7 +114,7 @@ func (changer) Table() fsm.Table {
 	return fsm.Table{
 		Name: ChangeMachine, Title: "the API server address of the kubelets",
 		About:   "One entry, `cluster`, after the first `ekco change-load-balancer`: the kubeconfigs of all nodes.",
-		Initial: string(Partly),
+		Initial: string(Partly), Normal: fsm.Names(Changed),
 		Attention: map[journal.State]fsm.Attention{Partly: {
 			Advice: "repair what the reason names, then run the same command again: ekco change-load-balancer --server=SERVER, with --internal and --exclude as before",
 		}},

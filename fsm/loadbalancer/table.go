@@ -42,7 +42,7 @@ func (machine) Table() fsm.Table {
 		Name: Machine, Title: "the load balancer on a node",
 		About: "HAProxy in front of the API servers, one on each node and with the node's name. It is InStep when it was verified\n" +
 			"to run with the current primaries and manifest. The ConfigMap `update-internallb` is InStep when it lists the present nodes.",
-		Initial: string(Behind), Over: fsm.Names(Removed),
+		Initial: string(Behind), Normal: fsm.Names(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Report: fsm.ReportReason("EKCO updates or checks it")},
 			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Report: reportReached},

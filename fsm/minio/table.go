@@ -14,7 +14,7 @@ func Table() fsm.Table {
 		Name: Machine, Title: "MinIO",
 		About: "MinIO in the namespace `minio_namespace`. The identity is the UID of its StatefulSet `ha-minio`, the highly available one;\n" +
 			"Deployment `minio` is standalone MinIO.",
-		Initial: string(Single), Over: fsm.Names(Absent),
+		Initial: string(Single), Normal: fsm.Names(Single, HA), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
 			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Report: fsm.ReportReason("EKCO copies its data to ha-minio")},
 			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Report: fsm.ReportReason("the migration ended before the switch")},

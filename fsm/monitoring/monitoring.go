@@ -53,7 +53,7 @@ func (m machine) Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "Prometheus and Alertmanager",
 		About:   "Two objects at most: Prometheus `monitoring/k8s` and Alertmanager `monitoring/prometheus-alertmanager`. The identity is the object's UID.",
-		Initial: string(InStep), Over: fsm.Names(Removed),
+		Initial: string(InStep), Normal: fsm.Names(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "behind", From: fsm.Names(InStep, Scaling), To: string(Behind), When: "its replicas do not match the number of nodes", Report: fsm.ReportReason("its number of replicas does not fit the number of nodes")},
 			{Event: "scale", From: fsm.Names(Behind, InStep), To: string(Scaling), When: "a scale-monitoring action is open", Report: fsm.ReportReason("its replicas are being set")},

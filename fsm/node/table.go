@@ -24,7 +24,7 @@ func Table() fsm.Table {
 		Name: Machine, Title: "A node", OwnFacts: true,
 		About: "Its identity is the UID: a Node of the same name with another UID is another machine.\n" +
 			"A node that EKCO never saw has `traced:` and its name instead.",
-		Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
+		Initial: string(Healthy), Finals: []string{string(Purged)}, Normal: fsm.Names(Healthy), Over: fsm.Names(Purged, Gone),
 		Entrances: []fsm.Entrance{
 			{Event: eventAdopted, To: string(Unknown), When: "an action is adopted for a node that the journal does not know"},
 			{Event: eventTraced, To: string(Gone), When: "a person purges a node that EKCO never saw, and something is left of it"},

@@ -10,7 +10,7 @@ func (m machine) Table() fsm.Table {
 		About: "CephCluster `rook-ceph/rook-ceph`, the CephBlockPool `ceph_block_pool`, the CephFilesystem `ceph_filesystem` and the CephObjectStore\n" +
 			"`ceph_object_store`, each by its UID; and Ceph itself, by its fsid, for the numbers that EKCO sets by command\n" +
 			"because no object has them.",
-		Initial: string(InStep), Over: fsm.Names(Removed),
+		Initial: string(InStep), Normal: fsm.Names(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "behind", From: fsm.Names(InStep, Changing, Unknown), To: string(Behind), When: "it differs from what the nodes and hosts require", Report: fsm.ReportReason("it differs from what the nodes and hosts require")},
 			{Event: "change", From: fsm.Names(Behind, InStep, Unknown), To: string(Changing), When: "an action about it is open", Report: fsm.ReportReason("it is being changed")},

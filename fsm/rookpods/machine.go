@@ -66,7 +66,7 @@ func (m machine) Table() fsm.Table {
 		Name: Machine, Title: "Settings of Rook's pods",
 		About: "ConfigMap `rook-ceph/rook-ceph-operator-config`; the MDS of the CephFilesystem `ceph_filesystem`, by the filesystem's\n" +
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
-		Initial: string(InStep), Over: fsm.Names(Removed),
+		Initial: string(InStep), Normal: fsm.Names(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Report: fsm.ReportReason("it differs from what the settings and the number of nodes require")},
 			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Report: fsm.ReportReason("it is being changed")},

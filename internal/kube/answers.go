@@ -3,8 +3,10 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Lacking adds the missing permission to an [ErrForbidden]. It returns any other error unchanged.
@@ -25,7 +27,7 @@ type lackingError struct {
 func (e *lackingError) Error() string {
 	// The text of e.cause already names the permission, so use only the API server's text.
 	if status, is := errors.AsType[*apierrors.StatusError](e.cause); is {
-		return fmt.Sprintf("%s; grant it (the manifests rbac*.yaml have the rules): %v", e.Lacks(), status)
+		return fmt.Sprintf("%s; grant it (%s): %v", e.Lacks(), WhereRulesAre, status)
 	}
 	return fmt.Sprintf("%s: %v", e.Lacks(), e.cause)
 }
@@ -40,6 +42,35 @@ func (e *lackingError) Unwrap() error { return e.cause }
 
 // Key names the permission.
 func (e *lackingError) Key() string { return "forbidden: " + e.verb + " " + e.resource }
+
+// WhereRulesAre names the manifests that grant EKCO's permissions.
+const WhereRulesAre = "the rules are in deploy/rbac.yaml, deploy/rook, deploy/minio, deploy/kotsadm and deploy/optional"
+
+// StillExists returns a text about an object that was deleted and still exists. It names the finalizers that delay the
+// deletion, with the command that removes them.
+func StillExists(kind, namespace, name string, finalizers []string) string {
+	object, named := name, kind+" "+name
+	if namespace != "" {
+		object, named = namespace+"/"+name, kind+" "+name+" -n "+namespace
+	}
+	if len(finalizers) == 0 {
+		return fmt.Sprintf("%s %s still exists; look at it: kubectl get %s -o yaml", kind, object, named)
+	}
+	what := "finalizer"
+	if len(finalizers) > 1 {
+		what = "finalizers"
+	}
+	return fmt.Sprintf("waits for %s %s on %s %s; if the program that set it does not remove it: "+
+		`kubectl patch %s --type merge -p '{"metadata":{"finalizers":null}}'`, what, strings.Join(finalizers, ", "), kind, object, named)
+}
+
+// DelayedBy returns the finalizers that delay the deletion of an object, or nil if it is not being deleted.
+func DelayedBy(object metav1.ObjectMeta) []string {
+	if object.DeletionTimestamp == nil {
+		return nil
+	}
+	return object.Finalizers
+}
 
 // Deleted returns nil if the error of a deletion means that the object did not exist any more.
 func Deleted(err error) error {

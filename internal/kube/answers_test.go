@@ -3,9 +3,12 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -27,7 +30,7 @@ func TestALackingPermissionIsToldOnce(t *testing.T) {
 	const says = `pods "p" is forbidden: User "system:serviceaccount:kurl:ekco" cannot create resource "pods"`
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New(`User "system:serviceaccount:kurl:ekco" cannot create resource "pods"`))
 	err := Lacking(call{"create", "pods", "kurl/p"}.fail(refused), "create", "pods")
-	want := "EKCO's service account lacks the permission to create pods; grant it (the manifests rbac*.yaml have the rules): " + says
+	want := "EKCO's service account lacks the permission to create pods; grant it (" + WhereRulesAre + "): " + says
 	if err.Error() != want || !errors.Is(err, ErrForbidden) {
 		t.Errorf("it says\n%v, want\n%s", err, want)
 	}
@@ -41,5 +44,23 @@ func TestADeletionOfWhatIsGoneSucceeds(t *testing.T) {
 	}
 	if err := Deleted(ErrForbidden); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a failure became %v", err)
+	}
+}
+
+func TestOfWhatStillExistsTheFinalizersAreNamedWithTheCommandThatRemovesThem(t *testing.T) {
+	if got := StillExists("pod", "a", "b", nil); got != "pod a/b still exists; look at it: kubectl get pod b -n a -o yaml" {
+		t.Errorf("without a finalizer it says %q", got)
+	}
+	const patch = `kubectl patch pod b -n a --type merge -p '{"metadata":{"finalizers":null}}'`
+	if got := StillExists("pod", "a", "b", []string{"x/y", "z"}); !strings.HasPrefix(got, "waits for finalizers x/y, z on pod a/b; ") || !strings.HasSuffix(got, patch) {
+		t.Errorf("with two it says %q", got)
+	}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"x/y"}}}
+	if got := PodWithStatusOf(&pod).Finalizers; got != nil {
+		t.Errorf("a pod that nobody deletes waits for %q", got)
+	}
+	pod.DeletionTimestamp = &metav1.Time{}
+	if got := PodWithStatusOf(&pod).Finalizers; len(got) != 1 {
+		t.Errorf("a pod that is being deleted waits for %q", got)
 	}
 }

@@ -73,6 +73,8 @@ type Pod struct {
 	journal.PodRef
 	// Node is the name of the pod's node.
 	Node string
+	// Finalizers are the finalizers that delay the deletion of a pod. Only pods from [PodWithStatusOf] have them.
+	Finalizers []string
 	// Grace is the termination grace period of a pod that is being deleted, otherwise 0.
 	Grace time.Duration
 	// Controller is the controller that recreates the pod, if any. Only pods from [PodWithStatusOf] have Controller

@@ -97,8 +97,8 @@ func (c call) fail(err error) error {
 	case sentinel == nil || errors.Is(err, sentinel):
 		return fmt.Errorf("%s: %w", c, err)
 	case errors.Is(sentinel, ErrForbidden):
-		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s; grant it (the manifests rbac*.yaml have the rules): %w",
-			c, sentinel, c.verb, c.resource, err)
+		return fmt.Errorf("%s: %w: EKCO's service account needs verb %q on %s; grant it (%s): %w",
+			c, sentinel, c.verb, c.resource, WhereRulesAre, err)
 	case errors.Is(sentinel, ErrUnavailable) && etcdWithoutQuorum(err):
 		return fmt.Errorf("%s: %w, because etcd has no quorum; bring members of etcd back: %w", c, sentinel, err)
 	case errors.Is(sentinel, ErrUnavailable):

@@ -34,7 +34,7 @@ func PodOf(pod *corev1.Pod) Pod {
 // PodWithStatusOf converts a Pod, with controller and status.
 func PodWithStatusOf(pod *corev1.Pod) Pod {
 	p := PodOf(pod)
-	p.Status = statusOf(pod)
+	p.Status, p.Finalizers = statusOf(pod), DelayedBy(pod.ObjectMeta)
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Controller = Controller{Kind: owner.Kind, Name: owner.Name}
 	}

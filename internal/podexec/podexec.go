@@ -114,8 +114,8 @@ func fail(pod Pod, err error) error {
 	case sentinel == nil || errors.Is(err, sentinel):
 		return fmt.Errorf("%s: %w", execIn(pod), err)
 	case errors.Is(sentinel, kube.ErrForbidden):
-		return fmt.Errorf("%s: %w: EKCO's service account needs verb \"create\" on pods/exec in namespace %s (the manifests rbac*.yaml have the rules): %w",
-			execIn(pod), sentinel, pod.Namespace, err)
+		return fmt.Errorf("%s: %w: EKCO's service account needs verb \"create\" on pods/exec in namespace %s (%s): %w",
+			execIn(pod), sentinel, pod.Namespace, kube.WhereRulesAre, err)
 	}
 	return fmt.Errorf("%s: %w: %w", execIn(pod), sentinel, err)
 }

@@ -95,6 +95,8 @@ type OSDDeployment struct {
 	Hostname string `json:"hostname,omitempty"`
 	// Replicas is the wanted number of replicas: 1, or 0 if the Deployment is scaled down.
 	Replicas int `json:"replicas"`
+	// Finalizers are the finalizers that delay the deletion of the Deployment at present. They are not recorded.
+	Finalizers []string `json:"-"`
 }
 
 // StorageNode is the entry of a node in the CephCluster at the time when EKCO read it.

@@ -71,7 +71,7 @@ func osdDeployment(d *appsv1.Deployment) OSDDeployment {
 	// Without spec.replicas, a Deployment has one replica.
 	osd := OSDDeployment{
 		Name: d.Name, UID: string(d.UID), OSD: osdIDOf(d.Labels), UUID: osdUUID(d),
-		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,
+		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1, Finalizers: kube.DelayedBy(d.ObjectMeta),
 	}
 	if d.Spec.Replicas != nil {
 		osd.Replicas = int(*d.Spec.Replicas)

@@ -26,7 +26,7 @@ start_operator() {
   until_true "EKCO answers" ekco_ready
 }
 
-ekco_ready() { ekco status -o json 2>/dev/null | grep -q '"running": *true' && ekco status | grep -q Healthy; }
+ekco_ready() { ekco status -o json 2>/dev/null | grep -q '"running": *true' && ekco status -o wide | grep -q Healthy; }
 
 # until_true WHAT COMMAND...: waits for the command, and says so.
 until_true() {

@@ -223,7 +223,7 @@ func TestAnEnvoyPodThatStaysUnreadyIsReplacedUnderTheShippedPermissions(t *testi
 		t.Errorf("status lists as absent %q", absent)
 	}
 	for _, shows := range []struct{ what, part string }{
-		{strings.Join(strings.Fields(o.mustEkco("status")), " "), "envoy worker-1/envoy Ready"},
+		{strings.Join(strings.Fields(o.mustEkco("status", "-o", "wide")), " "), "envoy worker-1/envoy Ready"},
 		{o.mustEkco("history", "envoy/worker-1/envoy", "-o", "tree"), "delete-pod " + contourNamespace + "/" + hung.Name},
 	} {
 		if !strings.Contains(shows.what, shows.part) {

@@ -92,7 +92,7 @@ func TestTheDatabaseOfKotsadmGrowsUnderTheShippedPermissions(t *testing.T) {
 	c.kubectl("apply", "-f", manifest) // appears while EKCO runs
 	c.waitRqlite("1/1, 1 ready")
 	eventually(t, await.HangTimeout, "EKCO has seen it", func() (bool, string) {
-		status := o.mustEkco("status")
+		status := o.mustEkco("status", "-o", "wide")
 		return strings.Contains(status, "default/kotsadm-rqlite") && strings.Contains(status, "Single"), status
 	})
 	uid := c.kubectl("get", "statefulset", "kotsadm-rqlite", "-o", "jsonpath={.metadata.uid}")

@@ -69,7 +69,7 @@ func TestReplicasOfMonitoringFollowTheNodesUnderTheShippedPermissions(t *testing
 		c.waitReplicas(step.want)
 	}
 	eventually(t, await.HangTimeout, "both are in step", func() (bool, string) {
-		status := o.mustEkco("status")
+		status := o.mustEkco("status", "-o", "wide")
 		return strings.Count(status, "InStep") == 2, status
 	})
 	if refusals := o.status().Refusals; len(refusals) > 0 {
@@ -130,7 +130,7 @@ func TestSomebodyWhoKeepsChangingReplicasBackIsNotFought(t *testing.T) {
 	}
 	c.kubectl("delete", "crd", "prometheuses.monitoring.coreos.com")
 	eventually(t, await.HangTimeout, "Prometheus is Removed, and Alertmanager is not", func() (bool, string) {
-		status := o.mustEkco("status")
+		status := o.mustEkco("status", "-o", "wide")
 		return strings.Contains(status, "Removed") && strings.Contains(status, "InStep"), status
 	})
 }

@@ -190,11 +190,13 @@ type Unopened struct {
 
 // NodeStatus is the status of one node.
 type NodeStatus struct {
-	Name  string            `json:"name"`
-	UID   string            `json:"uid"`
-	Role  journal.NodeRole  `json:"role"`
-	State journal.NodeState `json:"state"`
-	Since time.Time         `json:"since"`
+	Name string           `json:"name"`
+	UID  string           `json:"uid"`
+	Role journal.NodeRole `json:"role"`
+	// InternalIP is the node's address, or "" if it has none.
+	InternalIP string            `json:"internal_ip"`
+	State      journal.NodeState `json:"state"`
+	Since      time.Time         `json:"since"`
 	// Ready reports whether the kubelet and the network of the node are ready. A cordoned node can be ready.
 	Ready    bool `json:"ready"`
 	Cordoned bool `json:"cordoned"`
@@ -203,6 +205,8 @@ type NodeStatus struct {
 	Excluded         bool            `json:"excluded"`
 	TerminatingPods  int             `json:"terminating_pods"`
 	UnreachableSince time.Time       `json:"unreachable_since"`
+	// Normal is true if the node is ready, has nothing that an administrator should know, and nothing is under way.
+	Normal bool `json:"normal"`
 	// Flapping is true while the node is lost again and again; UnreachableSince is zero then.
 	Flapping bool `json:"flapping"`
 }
@@ -216,6 +220,8 @@ type ThingStatus struct {
 	Since   time.Time     `json:"since"`
 	// Gone is true if the thing no longer exists.
 	Gone bool `json:"gone"`
+	// Normal is true if the thing needs no attention, and nothing about it is under way.
+	Normal bool `json:"normal"`
 	// NeedsPerson is the reason why the thing needs a person. Advice is what the person can do. Both may be empty.
 	NeedsPerson string `json:"needs_person"`
 	Advice      string `json:"advice"`

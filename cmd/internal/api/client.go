@@ -80,7 +80,7 @@ func callMethod[Out any](ctx context.Context, c *Client, path string, in any) (O
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, withoutAddress(err))
+		return out.Value, fmt.Errorf("read the operator's answer to %s (%s): %w", path, response.Status, lostAnswer(err))
 	}
 	if out.Error != nil {
 		return out.Value, out.Error.err()
@@ -106,7 +106,19 @@ func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.R
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrForbidden)
 	}
-	return nil, fmt.Errorf("ask on %s: %w", c.path, withoutAddress(err))
+	return nil, fmt.Errorf("ask on %s: %w", c.path, lostAnswer(err))
+}
+
+// lostAnswer explains a connection that ended before the answer, because the operator ended or was killed.
+func lostAnswer(err error) error {
+	if posted, ok := errors.AsType[*url.Error](err); ok {
+		err = posted.Err // without the URL, which means nothing on a socket
+	}
+	err = withoutAddress(err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
+		return fmt.Errorf("EKCO ended while it answered; ask again in 10 s: %w", err)
+	}
+	return err
 }
 
 // withoutAddress removes the address from the error of a broken connection. The address is a temporary name of the
@@ -158,7 +170,7 @@ func (c *Client) Import(ctx context.Context, from string, r io.Reader) (journal.
 	defer func() { _ = response.Body.Close() }()
 	var out answer[journal.JournalImported]
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", withoutAddress(err))
+		return out.Value, fmt.Errorf("read the operator's answer to the import: %w", lostAnswer(err))
 	}
 	if out.Error != nil {
 		return out.Value, out.Error.err()

@@ -133,7 +133,7 @@ func (c *Client) Export(ctx context.Context, w io.Writer, query journal.Query) e
 		return out.Error.err()
 	}
 	if _, err := io.Copy(w, response.Body); err != nil {
-		return fmt.Errorf("export: %w", withoutAddress(err))
+		return fmt.Errorf("export: %w", lostAnswer(err))
 	}
 	switch outcome := response.Trailer.Get(outcomeTrailer); outcome {
 	case "ok":

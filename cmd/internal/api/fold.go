@@ -61,7 +61,7 @@ func thingsOf(w *fsm.World) []ThingStatus {
 		if t.Machine() != fsmnode.Machine {
 			reason, advice := t.NeedsPerson(w.Now)
 			things = append(things, ThingStatus{
-				Machine: t.Machine(), Name: t.Name, UID: t.UID, State: t.State, Since: t.Since, Gone: t.GoneSeq != 0,
+				Machine: t.Machine(), Name: t.Name, UID: t.UID, State: t.State, Since: t.Since, Gone: t.GoneSeq != 0, Normal: t.IsNormal(w.Now) && len(w.Open(t)) == 0,
 				NeedsPerson: reason, Advice: advice, Details: t.Details(w), Facts: factsOf(t),
 			})
 		}
@@ -110,7 +110,7 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 		Name: node.Name, UID: node.UID, Role: node.Facts.Role, State: node.State, Since: node.Since,
 		Ready: node.GoneAt.IsZero() && !slices.ContainsFunc(node.Facts.Taints, isNoCordon), Excluded: node.Facts.Excluded,
 		Cordoned:        node.GoneAt.IsZero() && slices.ContainsFunc(node.Facts.Taints, isCordon),
-		TerminatingPods: len(node.Pods), UnreachableSince: since,
+		TerminatingPods: len(node.Pods), UnreachableSince: since, InternalIP: node.Facts.InternalIP,
 	}
 	if node.GoneAt.IsZero() {
 		status.Taints = slices.Clone(node.Facts.Taints)
@@ -118,6 +118,7 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 	if status.Flapping = node.Facts.Flapping; status.Flapping {
 		status.UnreachableSince = time.Time{}
 	}
+	status.Normal = node.State == fsmnode.Healthy && len(status.Taints) == 0 && !status.Flapping && !status.Excluded && status.TerminatingPods == 0
 	return status
 }
 

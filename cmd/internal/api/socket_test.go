@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -132,6 +133,34 @@ func TestABrokenConnectionDoesNotNameADraftOfTheSocket(t *testing.T) {
 		_, err := Dial(t.Context(), path)
 		if err == nil || strings.Contains(err.Error(), "."+strconv.Itoa(os.Getpid())+".sock") || !strings.Contains(err.Error(), path) {
 			t.Fatalf("got %v, want an error that names %s", err, path)
+		}
+	}
+}
+
+// An operator that is killed ends its connections in the middle of an answer.
+func TestAnOperatorThatEndsWhileItAnswersIsSaidToHaveEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.sock")
+	listener, err := Listen(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"} {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, answer)
+			_ = conn.Close()
+		}
+	})
+	defer serving.Wait()
+	defer func() { _ = listener.Close() }()
+	for _, want := range []error{io.EOF, io.ErrUnexpectedEOF} {
+		if _, err := Dial(t.Context(), path); !errors.Is(err, want) || !strings.Contains(err.Error(), "EKCO ended while it answered; ask again") || strings.Contains(err.Error(), "Post") {
+			t.Errorf("it says %v, want %v", err, want)
 		}
 	}
 }

@@ -252,11 +252,12 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Advice = "after repairing the cause, run: ekco retry " + action.ID + NextTryHint(action)
 		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, timeOrNil(waits.Since)
-			problem.Reason = what + " " + waits.Missing
-			if !strings.HasPrefix(waits.Missing, "waits for ") {
-				problem.Reason = fmt.Sprintf("%s waits at %s: %s", what, others, waits.Missing)
+			missing, advice, _ := strings.Cut(waits.Missing, "; ")
+			problem.Reason = what + " " + missing
+			if !strings.HasPrefix(missing, "waits for ") {
+				problem.Reason = fmt.Sprintf("%s waits at %s: %s", what, others, missing)
 			}
-			problem.Advice = "it continues automatically once that is released; see what holds it"
+			problem.Advice = "it goes on when that is gone; " + cmp.Or(advice, "see what holds it")
 		case hold.Preflight == journal.HoldNextAttempt:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, timeOrNil(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s keeps failing at %s: %s", what, step, hold.Reason)
@@ -303,15 +304,19 @@ func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string
 // time.
 const attemptGrace = 5 * time.Minute
 
+// PersonAfter returns how long a hold may last before a person is needed; 0 means forever.
+func PersonAfter(hold journal.ActionHeld) time.Duration {
+	if hold.Preflight == journal.HoldNextAttempt {
+		return attemptGrace
+	}
+	return time.Duration(hold.NeedsPersonAfter)
+}
+
 // gravestHold returns a hold of the action with its step. It prefers a hold that needs a person.
 func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold journal.ActionHeld, needy bool) {
 	for _, id := range slices.Sorted(maps.Keys(action.Holds)) {
 		held := action.Holds[id]
-		grace := time.Duration(held.NeedsPersonAfter)
-		if held.Preflight == journal.HoldNextAttempt {
-			grace = attemptGrace
-		}
-		if grace > 0 && now.Sub(action.HeldSince[id]) >= grace {
+		if grace := PersonAfter(held); grace > 0 && now.Sub(action.HeldSince[id]) >= grace {
 			return id, held, true
 		}
 		if hold == (journal.ActionHeld{}) {
@@ -348,7 +353,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 		problem := Problem{
 			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID] && !settling, Thing: "node/" + node.Name, Since: timeOrNil(node.UnreachableSince),
 			Reason: fmt.Sprintf("node %s is lost since %s", node.Name, words.Stamp(node.UnreachableSince)),
-			Advice: adviceOfLost(status, node.Name), Command: "ekco explain node/" + node.Name,
+			Advice: adviceOfLost(status, node), Command: "ekco explain node/" + node.Name,
 		}
 		if node.Flapping {
 			problem.Since, problem.Reason = timeOrNil(node.Since), fmt.Sprintf("node %s is flapping, so EKCO does not act on it", node.Name)
@@ -375,14 +380,14 @@ func thingProblems(status *Status) (problems []Problem) {
 
 // adviceOfLost returns advice about a lost node. If many nodes are lost at once, the network is the likely cause, and
 // purging them one after the other would destroy the cluster.
-func adviceOfLost(status *Status, node string) string {
-	purge := "if it is gone for good: ekco purge-node " + node
+func adviceOfLost(status *Status, node NodeStatus) string {
+	purge := "Gone for ever: ekco purge-node " + node.Name + " --dry-run"
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
 	if isHalfLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
-		return "many nodes are lost at once: check the network first; " + purge
+		return "many nodes are lost at once: check the network first. " + purge
 	}
-	return "repair it; " + purge
+	return fmt.Sprintf("is it powered on? does ping %s answer? then on it: systemctl status kubelet. %s", cmp.Or(node.InternalIP, node.Name), purge)
 }
 
 // isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports

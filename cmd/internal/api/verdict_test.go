@@ -190,7 +190,7 @@ func TestWhenManyNodesAreLostAtOnceNobodyIsToldToPurgeThemFirst(t *testing.T) {
 	} {
 		status := Status{Now: time.Now(), Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{{Name: "w1", UnreachableSince: time.Now()}}}
 		change(&status)
-		if advice := nodeProblems(&status)[0].Advice; strings.HasPrefix(advice, "many nodes are lost at once: check the network first; ") == (name == "") {
+		if advice := nodeProblems(&status)[0].Advice; strings.HasPrefix(advice, "many nodes are lost at once: check the network first. ") == (name == "") {
 			t.Errorf("%s: %q", name, advice)
 		}
 	}
@@ -294,14 +294,14 @@ func TestTheProblemNamesTheFinalizer(t *testing.T) {
 	status := Status{Now: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)}
 	heldByFinalizer(&status, journal.ActionRecord{ID: "purge-w1-9", Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w1", "u1")}, time.Minute)
 	for missing, want := range map[string]string{
-		"waits for finalizer a/b on node w1; look at it: kubectl": "purge of w1 waits for finalizer a/b on node w1; look at it: kubectl",
-		"the API server has not answered":                         "purge of w1 waits at delete-node: the API server has not answered",
+		"waits for finalizer a/b on node w1; if not: kubectl patch": "purge of w1 waits for finalizer a/b on node w1",
+		"the API server has not answered":                           "purge of w1 waits at delete-node: the API server has not answered",
 	} {
 		p := status.Progress["purge-w1-9"]["delete-node"]
 		p.Missing = missing
 		status.Progress["purge-w1-9"]["delete-node"] = p
 		problems := actionProblems(&status, func(journal.ActionKind) string { return "purge" })
-		if len(problems) != 1 || problems[0].Reason != want {
+		if len(problems) != 1 || problems[0].Reason != want || strings.Contains(missing, "kubectl") != strings.HasSuffix(problems[0].Advice, "if not: kubectl patch") {
 			t.Errorf("got %+v, want %q", problems, want)
 		}
 	}
@@ -326,5 +326,20 @@ func TestANodeThatIsGoneIsNeitherReadyNorCordoned(t *testing.T) {
 	node.GoneAt = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	if got := nodeStatus(node); got.Ready || got.Cordoned {
 		t.Errorf("a node that is gone is %+v", got)
+	}
+}
+
+func TestTheAdviceOnALostNodeHasItsAddressAndIsNoPurge(t *testing.T) {
+	for address, want := range map[string]string{"10.128.0.4": "ping 10.128.0.4 ", "": "ping w1 "} {
+		status := Status{Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{
+			{Name: "w1", InternalIP: address, UnreachableSince: time.Unix(100, 0)}, {Name: "w2"}, {Name: "w3"},
+		}}
+		got := nodeProblems(&status)[0].Advice
+		if !strings.Contains(got, want) || !strings.Contains(got, "systemctl status kubelet") || !strings.HasSuffix(got, "ekco purge-node w1 --dry-run") {
+			t.Errorf("it says %q", got)
+		}
+	}
+	if got := nodeStatus(&fsmnode.Node{Thing: &fsm.Thing{}, Facts: journal.NodeFacts{InternalIP: "10.128.0.4"}}).InternalIP; got != "10.128.0.4" {
+		t.Errorf("the address is %q", got)
 	}
 }

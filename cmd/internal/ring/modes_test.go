@@ -383,3 +383,18 @@ func TestAPurgeThatWasCancelledIsNotBegunAgainAfterItsEventsHaveLeft(t *testing.
 		}
 	})
 }
+
+func TestTheLogHasOneLineForAllThatIsNotObserved(t *testing.T) {
+	for _, absent := range [][]string{nil, {"a: not observed", "b: not observed"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.absent = absent
+			in := w.start(nil)
+			pass(time.Minute)
+			mustStop(t, in)
+			if said := strings.Count(w.log.String(), "not observed"); said != min(len(absent), 1) {
+				t.Errorf("of %q it says\n%s", absent, w.log.String())
+			}
+		})
+	}
+}

@@ -139,5 +139,8 @@ func (r *Ring) observe(ctx context.Context) error {
 	if err := running.WaitSynced(ctx); err != nil {
 		return err
 	}
+	if absent := running.Absent(); len(absent) > 0 {
+		r.log.Info("parts of the cluster are not observed: ekco status lists them", "parts", len(absent))
+	}
 	return r.do(ctx, func(*fsm.State) { r.deciding = true })
 }

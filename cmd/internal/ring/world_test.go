@@ -181,6 +181,8 @@ type world struct {
 	// host is the machine on which rings run; by default each journal has its own.
 	host string
 	log  lockedBuffer
+	// absent is what the observers cannot observe.
+	absent []string
 	// unlisted, when set, keeps the observers from their first list until it is
 	// closed.
 	unlisted chan struct{}
@@ -537,7 +539,7 @@ func (o *watcher) Suspect(err error) {
 	o.suspected = append(o.suspected, err)
 }
 
-func (o *watcher) Absent() []string { return nil }
+func (o *watcher) Absent() []string { return o.world.absent }
 
 func (o *watcher) Stop() {
 	o.stop()

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -46,9 +48,11 @@ type refusalOf struct {
 
 // digestLine is an entry with a begin and, unless it is open, an end.
 type digestLine struct {
-	began, ended  time.Time
-	over          bool
-	held          bool // true if the action is held
+	began, ended time.Time
+	over         bool
+	held         bool // true if the action is held
+	// needs has the steps that need a person: from when, and why.
+	needs         map[string]need
 	what, outcome string
 	// why is the reason. It is shown last, because it may be long.
 	why  string
@@ -60,6 +64,11 @@ type digestLine struct {
 	// rollout is the rollout of the action, or nil. subject is set together with it.
 	rollout *rollout
 	subject journal.Subject
+}
+
+type need struct {
+	from time.Time
+	why  string
 }
 
 func newDigest(w io.Writer, options Options) *digest {
@@ -164,7 +173,7 @@ func (d *digest) handleAction(e journal.Decoded) {
 	line := d.actions[e.Action]
 	if line == nil {
 		line = d.addLine(e.Time, e.Action)
-		line.outcome, line.tone, line.earlier = "open", doubtful, true
+		line.outcome, line.tone, line.earlier, line.needs = "open", doubtful, true, map[string]need{}
 		d.actions[e.Action] = line
 		if d.origin != nil && !mayBegin(e) {
 			if first, found := d.origin(e.Action); found {
@@ -176,13 +185,45 @@ func (d *digest) handleAction(e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionHeld:
 		line.outcome, line.held = "waits: "+words.Held(p.Preflight, p.Reason), true
+		if grace := api.PersonAfter(*p); grace > 0 {
+			line.needsPerson(p.Step, need{e.Time.Add(grace), line.outcome})
+		} else {
+			d.endNeeds(line, e.Time, p.Step)
+		}
 	case *journal.ActionStalled:
 		line.outcome, line.tone = "stalled at "+p.Step+words.Because(p.Reason), bad
-	case *journal.ActionReleased, *journal.StepStarted, *journal.ActionRetried:
+		line.needsPerson(p.Step, need{e.Time, line.outcome})
+	case *journal.ActionReleased:
 		line.outcome, line.tone, line.held = "open", doubtful, false
+		d.endNeeds(line, e.Time, p.Step)
+	case *journal.StepStarted:
+		line.outcome, line.tone, line.held = "open", doubtful, false
+	case *journal.StepDone:
+		d.endNeeds(line, e.Time, p.Step)
+	case *journal.ActionRetried:
+		line.outcome, line.tone, line.held = "open", doubtful, false
+		d.endNeeds(line, e.Time, slices.Sorted(maps.Keys(line.needs))...)
 	case *journal.ActionEnded:
+		d.endNeeds(line, e.Time, slices.Sorted(maps.Keys(line.needs))...)
 		line.end(e.Time, words.Ended(p.Outcome, p.Reason), words.EndTone(p.Outcome))
 		delete(d.actions, e.Action)
+	}
+}
+
+// needsPerson records since when a step needs a person, unless it already does.
+func (l *digestLine) needsPerson(step string, n need) {
+	if _, already := l.needs[step]; !already {
+		l.needs[step] = n
+	}
+}
+
+// endNeeds adds an entry for each of the steps that needed a person until now.
+func (d *digest) endNeeds(line *digestLine, at time.Time, steps ...string) {
+	for _, step := range steps {
+		if n, needed := line.needs[step]; needed && at.After(n.from) {
+			d.addLine(n.from, "NEEDS YOU: "+line.what).end(at, n.why, bad)
+		}
+		delete(line.needs, step)
 	}
 }
 

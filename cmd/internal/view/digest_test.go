@@ -70,6 +70,41 @@ func TestASummaryTellsWhichNodesWereLost(t *testing.T) {
 	}
 }
 
+func TestASummaryTellsWhenAnActionNeededAPerson(t *testing.T) {
+	s := &story{t: t}
+	tell := func(kind journal.Type, payload any) {
+		s.tell(journal.NodeSubject("w1", "u1"), "purge-w1-1", "operator", 0, kind, payload)
+	}
+	held := func(preflight string, after time.Duration) {
+		tell(journal.TypeActionHeld, journal.ActionHeld{Preflight: preflight, Step: "a", Reason: "r", NeedsPersonAfter: journal.Duration(after)})
+	}
+	tell(journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	held("Short", time.Hour)
+	tell(journal.TypeActionReleased, journal.ActionReleased{Preflight: "Short", Step: "a"})
+	held("Long", time.Second)
+	held("Other", time.Second)
+	s.paused = time.Minute
+	tell(journal.TypeStepStarted, journal.StepStarted{Step: "b"})
+	tell(journal.TypeActionReleased, journal.ActionReleased{Preflight: "Other", Step: "a"})
+	held("Never", 0)
+	tell(journal.TypeActionStalled, journal.ActionStalled{Step: "b", Reason: "it is forbidden"})
+	tell(journal.TypeActionRetried, journal.ActionRetried{})
+	held(journal.HoldNextAttempt, 0)
+	s.paused += 6 * time.Minute
+	tell(journal.TypeStepDone, journal.StepDone{Step: "a"})
+	tell(journal.TypeActionStalled, journal.ActionStalled{Step: "c"})
+	want := []string{
+		"BEGAN TOOK WHAT OUTCOME",
+		"2026-11-21T01:00:00Z 10m so far purge node w1 (purge-w1-1) stalled at c",
+		"2026-11-21T01:00:04Z 1m2s NEEDS YOU: purge node w1 (purge-w1-1) waits: r (Long)",
+		"2026-11-21T01:01:08Z 1s NEEDS YOU: purge node w1 (purge-w1-1) stalled at b: it is forbidden",
+		"2026-11-21T01:06:10Z 1m1s NEEDS YOU: purge node w1 (purge-w1-1) waits: r (NextAttempt)",
+	}
+	if diff := cmp.Diff(want, digested(t, s.events, Options{Now: began.Add(10 * time.Minute)})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestASummaryHasALineForEachActionRefusalAndPause(t *testing.T) {
 	node, other := journal.NodeSubject("w1", "u1"), journal.NodeSubject("w2", "u2")
 	s := &story{t: t}

@@ -25,7 +25,7 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
-	fmt.Fprintf(&out, "%s of %s (uid %s) %s\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)), readinessText(e.Checks, command))
+	fmt.Fprintf(&out, "%s\n%s of %s (uid %s)\n", readinessText(e, command), e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)))
 	if e.Resumes != "" {
 		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
 	} else if e.Message != "" {
@@ -64,9 +64,13 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 	out.WriteString("\nPREFLIGHTS NOW\n")
 	rows := make([][]cell, 0, len(e.Checks))
 	for _, check := range e.Checks {
+		verdict := string(check.Verdict)
+		if check.Verdict == actions.VerdictUnasked {
+			verdict = "-" // the reason says when it is checked
+		}
 		rows = append(rows, []cell{
 			{text: "  " + Clean(check.Preflight)},
-			{text: Clean(string(check.Verdict)), tone: toneOfVerdict(check.Verdict)},
+			{text: Clean(verdict), tone: toneOfVerdict(check.Verdict)},
 			{text: Clean(check.Reason)},
 		})
 	}
@@ -77,10 +81,12 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 	return err
 }
 
-// readinessText says whether an action with these checks can begin now.
-func readinessText(checks []api.CheckResult, command string) string {
+// readinessText says whether the action can begin now, whether something is lost then, and how to begin it.
+func readinessText(e api.Explanation, command string) string {
+	deed, _, _ := strings.Cut(string(e.Kind), "-")
+	deed = strings.TrimSuffix(deed, "e") + "ed" // as in "purged"
 	warnings, hold := 0, api.CheckResult{}
-	for _, check := range checks {
+	for _, check := range e.Checks {
 		switch check.Verdict {
 		case actions.VerdictPass, actions.VerdictUnasked:
 		case actions.VerdictWarn:
@@ -88,16 +94,21 @@ func readinessText(checks []api.CheckResult, command string) string {
 		case actions.VerdictHold:
 			hold = check
 		default:
-			return "is refused now: " + Clean(words.Held(check.Preflight, check.Reason))
+			return Clean(fmt.Sprintf("%s cannot be %s now: %s", e.Subject.Name, deed, words.Held(check.Preflight, check.Reason)))
 		}
 	}
+	remark := ""
 	switch {
 	case hold.Preflight != "":
-		return "would wait now, because " + Clean(words.Held(hold.Preflight, hold.Reason))
+		return Clean(fmt.Sprintf("%s cannot be %s yet: it would wait, because %s", e.Subject.Name, deed, words.Held(hold.Preflight, hold.Reason)))
 	case warnings > 0:
-		return fmt.Sprintf("can begin now, with %s. To do it: %s", words.Count(warnings, "warning"), Clean(command))
+		remark = ", with " + words.Count(warnings, "warning")
+	case len(e.Costs) > 0 && actions.LosesNothing(e.Costs):
+		remark = "; nothing is lost"
+	case len(e.Costs) > 0:
+		remark = "; see below what is lost"
 	}
-	return "can begin now. To do it: " + Clean(command)
+	return Clean(fmt.Sprintf("%s can be %s now%s. To do it: %s", e.Subject.Name, deed, remark, command))
 }
 
 func toneOfVerdict(v actions.VerdictKind) tone {

@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // next is what is to come of two nodes and of the cluster, in all its forms.
@@ -102,11 +104,38 @@ func TestWhatIsDueWhileEKCOStartsWaitsForItsFirstLook(t *testing.T) {
 
 func TestTheHeadlineNamesWhatHoldsAndLeavesOutHowToLookAtIt(t *testing.T) {
 	for reason, want := range map[string]string{
-		"purge of w1 waits for finalizer a/b on node w1; look at it: kubectl get": "purge of w1 waits for finalizer a/b on node w1",
-		"purge of w1 is stalled at x: it failed; look at it: kubectl":             "purge of w1 is stalled at x",
+		"purge of w1 waits for finalizer a/b on node w1":              "purge of w1 waits for finalizer a/b on node w1",
+		"purge of w1 is stalled at x: it failed; look at it: kubectl": "purge of w1 is stalled at x",
 	} {
 		if got := headline(api.Problem{Reason: reason}); got != want {
 			t.Errorf("it is %q, want %q", got, want)
 		}
+	}
+}
+
+// The first line names the action, also if there are several, and if there is a problem.
+func TestTheVerdictSaysWhatEKCODoesAndHowToStopIt(t *testing.T) {
+	purge := journal.ActionRecord{ID: "purge-w3-9", Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w3", "u3")}
+	late := purge
+	late.PastNoReturn = true
+	other := api.Problem{Reason: "node w1 is lost: long", Command: "ekco explain node/w1"}
+	own := api.Problem{Reason: "purge of w3 waits for a finalizer", Command: "ekco explain purge-w3-9"}
+	waits := map[string]map[string]actions.Progress{"purge-w3-9": {"wait": {Missing: "it begins at noon; or not: kubectl"}}}
+	for want, status := range map[string]api.Status{
+		"purges w3; to stop it: ekco cancel w3":                    {Actions: []journal.ActionRecord{purge}},
+		"purges w3; it begins at noon; to stop it: ekco cancel w3": {Actions: []journal.ActionRecord{purge}, Progress: waits},
+		"purges w3": {Actions: []journal.ActionRecord{late}},
+		"2 actions, the first purges w3; to stop it: ekco cancel w3": {Actions: []journal.ActionRecord{purge, late}},
+		"purges w3; node w1 is lost":                                 {Actions: []journal.ActionRecord{late}, Problems: []api.Problem{other}},
+		"purge of w3 waits for a finalizer":                          {Actions: []journal.ActionRecord{late}, Problems: []api.Problem{own}},
+	} {
+		if got := activityText(status, vocabulary); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+	copies := words.New(words.Component{Name: "rook", Actions: []words.Action{{Kind: "raise-copies", Verb: "raise the copies of", Noun: "pool"}}})
+	status := api.Status{Actions: []journal.ActionRecord{{ID: "raise-9", Kind: "raise-copies", PastNoReturn: true, Subject: journal.Subject{Kind: "Pool", Name: "p"}}}}
+	if got := activityText(status, copies); got != "raises the copies of p" {
+		t.Errorf("it says %q", got)
 	}
 }

@@ -89,10 +89,11 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 	section(journalLines(status, s)...)
 	section(mirrorLines(status, s)...)
 	section(pauseLines(status, s)...)
+	everything := wide || options.All || options.Name != ""
 	if (options.Component == "" && options.Name == "") || len(status.Nodes) > 0 {
-		section(nodeTable(status, options.All, s)...)
+		section(nodeTable(status, options.All, everything, s)...)
 	}
-	section(thingTable(status, options.All, wide, s)...)
+	section(thingTable(status, options.All, everything, wide, s)...)
 	section(actionLines(status, options.Words, wide, s)...)
 	section(nextLines(status, options.Words, s)...)
 	section(refusalLines(status, options.Words, s)...)

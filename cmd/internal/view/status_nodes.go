@@ -12,16 +12,21 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// nodeTable returns a table of the nodes, and the number of hidden nodes.
-func nodeTable(status api.Status, all bool, s style) []string {
+// nodeTable returns a table of the nodes, and the number of hidden nodes. Unless everything is set, it counts the nodes
+// that need no attention.
+func nodeTable(status api.Status, all, everything bool, s style) []string {
 	if len(status.Nodes) == 0 {
 		return []string{"", "EKCO has seen no node yet."}
 	}
 	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
-	hidden := 0
+	hidden, normal := 0, 0
 	for _, node := range status.Nodes {
-		if !all && isHidden(node, status.Now) {
+		switch {
+		case !all && isHidden(node, status.Now):
 			hidden++
+			continue
+		case !everything && node.Normal:
+			normal++
 			continue
 		}
 		ready := "no"
@@ -40,6 +45,9 @@ func nodeTable(status api.Status, all bool, s style) []string {
 	lines := append([]string{""}, asOfLine(status, s)...)
 	if len(rows) > 1 {
 		lines = append(lines, alignCells(rows, s)...)
+	}
+	if normal > 0 {
+		lines = append(lines, s.paint(good, words.CountOf(normal, "node is", "nodes are")+" healthy: ekco status -o wide"))
 	}
 	if hidden > 0 {
 		lines = append(lines, s.paint(faint, fmt.Sprintf("%s purged or gone for more than a day: ekco status --all", words.Count(hidden, "node"))))

@@ -24,7 +24,7 @@ func shownFacts(t *testing.T, facts journal.NodeFacts) string {
 	state.Add(fsmnode.Machine, journal.NodeSubject("worker-2", "u"), fsmnode.Healthy, began)
 	fsmnode.Of(state, "u").Facts = facts
 	var out bytes.Buffer
-	if err := Status(&out, api.StatusOf(state, fsm.Policy{}, began), "table", StatusOptions{Words: vocabulary}); err != nil {
+	if err := Status(&out, api.StatusOf(state, fsm.Policy{}, began), "wide", StatusOptions{Words: vocabulary}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {

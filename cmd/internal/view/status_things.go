@@ -31,19 +31,26 @@ func selectComponent(status api.Status, component string, v *words.Vocabulary) a
 const minCounted = 11
 
 // thingTable returns a table of all things except nodes, if there are any, and the number of hidden things. wide adds
-// their details. If neither wide nor all is set, it counts things in the same state.
-func thingTable(status api.Status, all, wide bool, s style) []string {
+// their details. Unless everything is set, it counts the things that need no attention, and things in the same state.
+func thingTable(status api.Status, all, everything, wide bool, s style) []string {
 	if len(status.Things) == 0 {
 		return nil
 	}
-	things, hidden := status.Things, 0
+	things, hidden, normal := status.Things, 0, 0
 	if !all {
 		things = selectFrom(things, func(t api.ThingStatus) bool { return !t.Gone || status.Now.Sub(t.Since) <= 24*time.Hour })
 		hidden = len(status.Things) - len(things)
 	}
+	if !everything {
+		things = selectFrom(things, func(t api.ThingStatus) bool { return !t.Normal })
+		hidden, normal = 0, len(status.Things)-hidden-len(things)
+	}
 	lines := []string{""}
 	if len(things) > 0 {
-		lines = append(lines, thingRows(status.Now, things, !all && !wide, wide, s)...)
+		lines = append(lines, thingRows(status.Now, things, !everything, wide, s)...)
+	}
+	if normal > 0 {
+		lines = append(lines, s.paint(good, words.CountOf(normal, "other thing needs", "other things need")+" no attention: ekco status -o wide"))
 	}
 	if hidden > 0 {
 		lines = append(lines, s.paint(faint, fmt.Sprintf("%s gone for more than a day: ekco status --all", words.Count(hidden, "thing"))))

@@ -26,21 +26,24 @@ func TestThingsOfFurtherMachinesHaveATableOnceThereAreAny(t *testing.T) {
 		"", "MACHINE  THING     STATE    SINCE", "lamp     desk      Burning  1h ago", `lamp     hall\x1b  Gone     1m ago`,
 		"1 thing gone for more than a day: ekco status --all",
 	}
-	if diff := cmp.Diff(few, thingTable(status, false, false, style{})); diff != "" {
+	if diff := cmp.Diff(few, thingTable(status, false, true, false, style{})); diff != "" {
 		t.Error(diff)
 	}
-	if all := strings.Join(thingTable(status, true, false, style{}), "\n"); !strings.Contains(all, "yard") {
+	if diff := cmp.Diff(few[:4], thingTable(status, false, false, false, style{})); diff != "" {
+		t.Errorf("without -o wide: %s", diff)
+	}
+	if all := strings.Join(thingTable(status, true, true, false, style{}), "\n"); !strings.Contains(all, "yard") {
 		t.Errorf("with --all: %s", all)
 	}
 	status.Things[0].Details = []string{"40 W", "socket\x1b 2"}
 	wide := []string{few[0], few[1], few[2], "  40 W", `  socket\x1b 2`, few[3], few[4]}
-	if diff := cmp.Diff(few, thingTable(status, false, false, style{})); diff != "" {
+	if diff := cmp.Diff(few, thingTable(status, false, true, false, style{})); diff != "" {
 		t.Errorf("with details that nobody wants to see: %s", diff)
 	}
-	if diff := cmp.Diff(wide, thingTable(status, false, true, style{})); diff != "" {
+	if diff := cmp.Diff(wide, thingTable(status, false, true, true, style{})); diff != "" {
 		t.Errorf("wide: %s", diff)
 	}
-	if lines := thingTable(api.Status{Now: now}, true, true, style{}); lines != nil {
+	if lines := thingTable(api.Status{Now: now}, true, true, true, style{}); lines != nil {
 		t.Errorf("of nothing it says %q", lines)
 	}
 }
@@ -57,11 +60,11 @@ func TestThingsOfWhichThereAreManyAreCounted(t *testing.T) {
 		}
 		status.Things = append(status.Things, thing)
 	}
-	lines := thingTable(status, false, false, style{})
+	lines := thingTable(status, false, false, false, style{})
 	if len(lines) != 13 || lines[2] != "lamp     990 of them  Burning  1h ago" || !strings.HasPrefix(lines[3], "lamp     lamp-50      Out      ") {
 		t.Errorf("%q", lines)
 	}
-	for _, everything := range [][]string{thingTable(status, true, false, style{}), thingTable(status, false, true, style{})} {
+	for _, everything := range [][]string{thingTable(status, true, true, false, style{}), thingTable(status, false, true, true, style{})} {
 		if len(everything) != 1002 {
 			t.Errorf("of 1000 there are %d lines", len(everything))
 		}
@@ -71,7 +74,7 @@ func TestThingsOfWhichThereAreManyAreCounted(t *testing.T) {
 	for i := range 10 {
 		status.Things[i].State = "Out"
 	}
-	if lines := thingTable(status, false, false, style{}); len(lines) != 13 || !strings.Contains(lines[12], "41 of them") {
+	if lines := thingTable(status, false, false, false, style{}); len(lines) != 13 || !strings.Contains(lines[12], "41 of them") {
 		t.Errorf("ten are named, and 41 counted: %q", lines)
 	}
 }
@@ -95,6 +98,36 @@ func TestTheStatusOfAComponentLeavesOutTheOthers(t *testing.T) {
 		for _, part := range []string{"desk", "  40 W", "hall", "w1", "a-1", "a-2", "Dark", "Hot", "of all", "No action"} {
 			if strings.Contains(out.String(), part) != slices.Contains(want, part) {
 				t.Errorf("of %s: %q is there, or is not, in\n%s", component, part, out.String())
+			}
+		}
+	}
+}
+
+func TestTheStatusCountsWhatNeedsNoAttention(t *testing.T) {
+	status := api.Status{
+		Now:    began,
+		Nodes:  []api.NodeStatus{{Name: "w1", Normal: true, Since: began}, {Name: "w2", Normal: true, Since: began}, {Name: "w3", Since: began}},
+		Things: []api.ThingStatus{{Machine: "lamp", Name: "desk", Normal: true, Since: began}, {Machine: "lamp", Name: "hall", Since: began}},
+	}
+	for name, test := range map[string]struct {
+		format  string
+		options StatusOptions
+		want    []string
+	}{
+		"without options": {"table", StatusOptions{}, []string{"w3", "hall", "2 nodes are healthy", "1 other thing needs no attention"}},
+		"wide":            {"wide", StatusOptions{}, []string{"w1", "w2", "w3", "desk", "hall"}},
+		"all":             {"table", StatusOptions{All: true}, []string{"w1", "w2", "w3", "desk", "hall"}},
+		"of a name":       {"table", StatusOptions{Name: "w1"}, []string{"w1"}},
+		"of a component":  {"table", StatusOptions{Component: "lamp"}, []string{"desk", "hall"}},
+	} {
+		var out strings.Builder
+		test.options.Words = words.New()
+		if err := Status(&out, status, test.format, test.options); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"w1", "w2", "w3", "desk", "hall", "2 nodes are healthy", "1 other thing needs no attention"} {
+			if strings.Contains(out.String(), part) != slices.Contains(test.want, part) {
+				t.Errorf("%s: %q is there, or is not, in\n%s", name, part, out.String())
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,10 +39,12 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 		parts = append(parts, "EKCO has not seen the cluster yet")
 	}
 	switch n := len(status.Actions); {
-	case n == 1 && len(status.Problems) == 0:
-		parts = append(parts, onlyAction(status, vocabulary))
-	case n > 0:
-		parts = append(parts, words.Count(n, "action"))
+	case n == 1 && len(status.Problems) > 0 && status.Problems[0].Command == "ekco explain "+status.Actions[0].ID:
+		// The problem says what the action does.
+	case n == 1:
+		parts = append(parts, activeAction(status, vocabulary))
+	case n > 1:
+		parts = append(parts, words.Count(n, "action")+", the first "+activeAction(status, vocabulary))
 	}
 	if n := len(status.Problems); n > 0 {
 		parts = append(parts, headline(status.Problems[0])+moreText(n-1))
@@ -49,15 +52,21 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 	return strings.Join(parts, "; ")
 }
 
-// onlyAction names the only open action and what it waits for.
-func onlyAction(status api.Status, vocabulary *words.Vocabulary) string {
+// activeAction says what the first open action does, what it waits for, and how to stop it.
+func activeAction(status api.Status, vocabulary *words.Vocabulary) string {
 	action := status.Actions[0]
-	text := vocabulary.Verb(action.Kind) + " " + action.Subject.Name
+	verb, rest, _ := strings.Cut(vocabulary.Verb(action.Kind), " ")
+	text := strings.Join(strings.Fields(verb+"s "+rest+" "+action.Subject.Name), " ")
 	progress := status.Progress[action.ID]
 	for _, step := range slices.Sorted(maps.Keys(progress)) {
 		if missing := progress[step].Missing; missing != "" {
-			return Clean(text + "; " + missing)
+			missing, _, _ = strings.Cut(missing, "; ") // without advice, which is shown with the action
+			text += "; " + missing
+			break
 		}
+	}
+	if CancelHint(action) != "" {
+		text += "; to stop it: ekco cancel " + cmp.Or(action.Subject.Name, action.ID)
 	}
 	return Clean(text)
 }
@@ -76,7 +85,11 @@ func needsYouLines(status api.Status, s style) []string {
 	}
 	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), moreText(len(pressing)-1), Clean(command))}
 	// Without -o wide, no other part of the status shows the reason of a thing.
-	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
+	switch {
+	case len(pressing) > 1, first.Kind == api.ProblemNeedsPerson:
+	case first.Kind == api.ProblemNodeLost:
+		return append(lines, "  "+Clean(first.Advice), "")
+	default:
 		return lines
 	}
 	for i, problem := range pressing {
@@ -93,8 +106,7 @@ const maxPressing = 8
 
 // headline returns the reason without details.
 func headline(problem api.Problem) string {
-	what, _, _ := strings.Cut(problem.Reason, "; look at it")
-	what, _, _ = strings.Cut(what, ": ")
+	what, _, _ := strings.Cut(problem.Reason, ": ")
 	return Clean(what)
 }
 

@@ -308,7 +308,7 @@ func presentStatus() api.Status {
 			LastSeq: 57, Events: 50, Bytes: 3 << 20, FreeBytes: 4096, Path: "/var/lib/ekco/journal.db",
 		}},
 		Nodes: []api.NodeStatus{
-			{Name: "primary-0", Role: journal.RolePrimary, State: fsmnode.Healthy, Since: began, Ready: true},
+			{Name: "primary-0", Role: journal.RolePrimary, State: fsmnode.Healthy, Since: began, Ready: true, Normal: true},
 			{Name: "worker-2", Role: journal.RoleWorker, State: fsmnode.Purging, Since: began.Add(50 * time.Minute), TerminatingPods: 2, Excluded: true, UnreachableSince: began},
 		},
 		Actions: []journal.ActionRecord{
@@ -489,18 +489,28 @@ func TestAnExplanationBeginsWithItsVerdict(t *testing.T) {
 	check := func(v actions.VerdictKind) api.CheckResult {
 		return api.CheckResult{Preflight: "P", Verdict: v, Reason: "r"}
 	}
-	for want, checks := range map[string][]api.CheckResult{
-		"can begin now. To do it: ekco x":                 {check(actions.VerdictPass), check(actions.VerdictUnasked)},
-		"can begin now, with 1 warning. To do it: ekco x": {check(actions.VerdictWarn), check(actions.VerdictPass)},
-		"would wait now, because r (P)":                   {check(actions.VerdictHold), check(actions.VerdictWarn)},
-		"is refused now: r (P)":                           {check(actions.VerdictHold), check(actions.VerdictAbandon), check(actions.VerdictPass)},
+	for want, test := range map[string]struct {
+		checks []api.CheckResult
+		costs  []string
+	}{
+		"w2 can be purged now. To do it: ekco x":                          {[]api.CheckResult{check(actions.VerdictPass), check(actions.VerdictUnasked)}, nil},
+		"w2 can be purged now; nothing is lost. To do it: ekco x":         {[]api.CheckResult{check(actions.VerdictPass)}, []string{"2 pods move"}},
+		"w2 can be purged now; see below what is lost. To do it: ekco x":  {nil, []string{"2 pods move", actions.CostOfLoss + "a volume"}},
+		"w2 can be purged now; see below what is lost. To do it: ekco  x": {nil, []string{actions.CostUnknown + "which pods are on it"}},
+		"w2 can be purged now, with 1 warning. To do it: ekco x":          {[]api.CheckResult{check(actions.VerdictWarn), check(actions.VerdictPass)}, []string{"2 pods move"}},
+		"w2 cannot be purged yet: it would wait, because r (P)":           {[]api.CheckResult{check(actions.VerdictHold), check(actions.VerdictWarn)}, nil},
+		"w2 cannot be purged now: r (P)":                                  {[]api.CheckResult{check(actions.VerdictHold), check(actions.VerdictAbandon), check(actions.VerdictPass)}, nil},
 	} {
 		var out bytes.Buffer
-		if err := Explanation(&out, api.Explanation{Checks: checks}, "ekco x", false); err != nil {
+		e := api.Explanation{Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w2", "u2"), Checks: test.checks, Costs: test.costs}
+		if err := Explanation(&out, e, "ekco x", false); err != nil {
 			t.Fatal(err)
 		}
-		if first, _, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, want) {
+		if first, _, _ := strings.Cut(out.String(), "\n"); first != strings.ReplaceAll(want, "  ", " ") {
 			t.Errorf("it says %q, want %q", first, want)
+		}
+		if strings.Contains(out.String(), string(actions.VerdictUnasked)) {
+			t.Errorf("a check that runs later is shown as\n%s", out.String())
 		}
 	}
 }

@@ -172,7 +172,12 @@ func (c *Cluster) ReplacePod(namespace, name, node string) kube.Pod {
 
 // Stick sets or removes a finalizer of a pod: with it, a deletion is accepted but has no effect.
 func (c *Cluster) Stick(namespace, name string, stuck bool) {
-	c.change(func() { c.pods[namespace+"/"+name].stuck = stuck })
+	c.change(func() {
+		pod := c.pods[namespace+"/"+name]
+		if pod.stuck, pod.Finalizers = stuck, nil; stuck {
+			pod.Finalizers = []string{"example.com/stuck"}
+		}
+	})
 }
 
 // Finalize sets the finalizers of a node. Without any, a node that is being deleted is gone.

@@ -4,9 +4,9 @@ Journal:  at #57, 50 events, 3.0 MiB (4.0 KiB free), /var/lib/ekco/journal.db
 Paused:   everything, by cli:root@primary-0 at 2026-11-21T01:00:00Z, until 2026-11-21T03:00:00Z: maintenance
 Paused:   node worker-2, by cli:root@primary-0 at 2026-11-21T01:00:00Z, until "ekco resume worker-2": disk swap
 
-NODE       ROLE     STATE    SINCE    READY  NOTES
-primary-0  primary  Healthy  1h ago   yes
-worker-2   worker   Purging  10m ago  no     unreachable since 2026-11-21T01:00:00Z, 2 terminating pods, excluded by its label
+NODE      ROLE    STATE    SINCE    READY  NOTES
+worker-2  worker  Purging  10m ago  no     unreachable since 2026-11-21T01:00:00Z, 2 terminating pods, excluded by its label
+1 node is healthy: ekco status -o wide
 
 OPEN ACTIONS
   purge-worker-2-18: purge-node of node worker-2, Held, step 2/2: delete-node, for 1m30s, requested by cli:root@primary-0

@@ -30,13 +30,23 @@ var (
 	// ErrUnwritable is returned by Append if the events could not be written to disk (disk full, file system
 	// read-only). Nothing was appended, and the caller must not act. Append works again when the cause is gone.
 	ErrUnwritable = errors.New("journal cannot be written")
+	// ErrFileReplaced is the cause of an [ErrUnwritable] if the journal's file is not the one that EKCO opened.
+	ErrFileReplaced = errors.New("another program deleted or replaced the journal's file")
 )
 
 // UnwritableError is an [ErrUnwritable] with the error that caused it.
 type UnwritableError struct{ Cause error }
 
 func (e *UnwritableError) Error() string {
-	return fmt.Sprintf("%v, nothing was recorded: %v; free space on its file system, or make it writable again", ErrUnwritable, e.Cause)
+	return fmt.Sprintf("%v, nothing was recorded: %v; %s", ErrUnwritable, e.Cause, e.Advice())
+}
+
+// Advice says how the journal can be made writable again.
+func (e *UnwritableError) Advice() string {
+	if errors.Is(e.Cause, ErrFileReplaced) {
+		return "put the file back, or restart EKCO, which then begins a new journal with what the cluster has of this one"
+	}
+	return "free space on its file system, or make it writable again"
 }
 
 // Unwrap returns ErrUnwritable and the cause, so that errors.Is finds both.

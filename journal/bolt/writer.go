@@ -163,11 +163,11 @@ func (s *Store) checkInode() error {
 	info, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("another program deleted the file %s: restore it, or restart EKCO", s.path)
+		return fmt.Errorf("%w: %w", journal.ErrFileReplaced, err)
 	case err != nil:
 		return err
 	case !os.SameFile(info, s.inode):
-		return fmt.Errorf("another program replaced the file %s: restore it, or restart EKCO", s.path)
+		return fmt.Errorf("%w, %s", journal.ErrFileReplaced, s.path)
 	}
 	return nil
 }

@@ -21,13 +21,13 @@ night() {
   printf '# %s\n' "$*" >>"$screens"
 }
 
-# ask LINES COMMAND...: shows what a person types, and the first lines of the answer.
+# ask LINES COMMAND...: shows what a person types, and the first lines of the answer, without the state of the operator.
 ask() {
   local lines=$1
   shift
   {
     printf '$ %s\n' "$*"
-    "$@" 2>&1 | head -n "$lines" || true
+    "$@" 2>&1 | sed '/^Operator:/Q' | head -n "$lines" || true
   } | sed "s#$dir#/…#g" | tee -a "$screens"
 }
 
@@ -42,10 +42,10 @@ is() {
 # shows TEXT: whether the verdict has the text.
 shows() { ekco status | head -n 1 | grep -q "$1"; }
 
-# expect EXIT KIND: waits for the verdict, and shows the first screen.
+# expect EXIT KIND: waits for the verdict, and shows the first lines.
 expect() {
   until_true "exit code $1 ${2:-}" is "$1" "${2:-}"
-  ask 1 ekco status
+  ask 2 ekco status
 }
 
 start_cluster
@@ -57,7 +57,7 @@ until_true "all is well" is 0
 night "a worker is lost"
 "$controlplane" node lose worker-2 --dir "$dir"
 expect 2 node_lost
-ask 6 ekco explain worker-2
+ask 30 ekco explain worker-2
 
 night "its purge waits for a finalizer of another program"
 kubectl patch node worker-2 --type merge -p '{"metadata":{"finalizers":["demo.example.com/slow"]}}' >/dev/null
@@ -96,6 +96,7 @@ until_true "all is well" is 0
 night "the journal is deleted while EKCO runs"
 rm "$dir/ekco/journal.db"
 "$controlplane" node lose worker-1 --dir "$dir"
+until_true "EKCO notices" shows "rollout restart"
 expect 2 journal_unwritable
 "$controlplane" node return worker-1 --dir "$dir"
 stop_operator
@@ -108,7 +109,7 @@ night "the journal is cut to one page"
 stop_operator
 truncate -s 4096 "$dir/ekco/journal.db"
 start_operator
-expect 2 safe_mode
+until_true "exit code 2 safe_mode" is 2 safe_mode
 ask 8 ekco status
 ekco journal accept --yes >/dev/null
 until_true "all is well" is 0

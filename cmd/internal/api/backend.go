@@ -179,6 +179,8 @@ type JournalStatus struct {
 	Writable        bool      `json:"writable"`
 	Error           string    `json:"error"`
 	UnwritableSince time.Time `json:"unwritable_since"`
+	// FileReplaced is true if the journal cannot be written because another program deleted or replaced its file.
+	FileReplaced bool `json:"file_replaced"`
 }
 
 // Unopened describes a journal that is not open: since when, why, and when EKCO retries.

@@ -70,6 +70,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	status.Journal.Writable = true
 	if trouble := b.ring.store.trouble(); trouble != nil {
 		status.Journal.Writable, status.Journal.Error, status.Journal.UnwritableSince = false, trouble.cause(), trouble.since
+		status.Journal.FileReplaced = errors.Is(trouble, journal.ErrFileReplaced)
 		status.AsOf = observers.Earlier(status.AsOf, trouble.since)
 	}
 	return status, nil

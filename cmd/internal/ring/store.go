@@ -35,7 +35,7 @@ type trouble struct {
 }
 
 func (t *trouble) Error() string {
-	return t.withoutAdvice() + "; EKCO does nothing until it can; free space on its file system, or make it writable again, and EKCO continues automatically"
+	return fmt.Sprintf("%s; EKCO does nothing until it can; %s; then EKCO continues automatically", t.withoutAdvice(), (&journal.UnwritableError{Cause: t.err}).Advice())
 }
 
 // withoutAdvice returns the error without advice.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -393,7 +394,11 @@ func adviceOfLost(status *Status, node NodeStatus) string {
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
 		return "many nodes are lost at once: check the network first. " + purge
 	}
-	return fmt.Sprintf("is it powered on? does ping %s answer? then on it: systemctl status kubelet. %s", cmp.Or(node.InternalIP, node.Name), purge)
+	address := node.Name
+	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types it; a kubelet can report any text
+		address = node.InternalIP
+	}
+	return fmt.Sprintf("is it powered on? does ping %s answer? then on it: systemctl status kubelet. %s", address, purge)
 }
 
 // isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports

@@ -264,7 +264,7 @@ func TestThreePrimariesAreRenewedOneAfterTheOther(t *testing.T) {
 		if tasks := p.ran(); tasks != 9 { // a look, a renewal, and a look at what came of it
 			t.Errorf("%d host tasks ran; the journal says:\n%s", tasks, p.history("table"))
 		}
-		p.says("the status", p.status(in, "table"), "control-plane/p1  Valid", "control-plane/p3  Valid")
+		p.says("the status", p.status(in, "wide"), "control-plane/p1  Valid", "control-plane/p3  Valid")
 		before := p.ran()
 		pass(2 * 24 * time.Hour)
 		if each := (p.ran() - before) / 3; each != 2 {
@@ -375,7 +375,7 @@ func TestAPrimaryThatDoesNotComeBackStopsTheOthers(t *testing.T) {
 		if got := p.hosts[restarted[0]].Loaded("kube-apiserver"); !slices.Equal(got, p.had[restarted[0]]) {
 			t.Errorf("the API server of %s has %q", restarted[0], got)
 		}
-		p.says("the status", p.status(in, "table"), "control-plane/"+restarted[0]+"  Due") // it has its old ones again
+		p.says("the status", p.status(in, "wide"), "control-plane/"+restarted[0]+"  Due") // it has its old ones again
 		p.breaks(false)
 		pass(5 * time.Hour)
 		if len(p.fresh()) != 3 {
@@ -519,7 +519,7 @@ func TestPodOfARenewalIsRemovedWhileAnotherPrimaryIsLost(t *testing.T) {
 		if pods := p.cluster.Pods(); len(pods) > 0 {
 			t.Errorf("left are %q; the journal says:\n%s", pods, p.history("table"))
 		}
-		p.says("the status", p.status(in, "table"), "control-plane/"+done+"  Valid")
+		p.says("the status", p.status(in, "wide"), "control-plane/"+done+"  Valid")
 		p.taint(lost, "")
 		p.end(in)
 	})

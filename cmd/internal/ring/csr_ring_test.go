@@ -24,8 +24,8 @@ func TestAKubeletsRequestIsApprovedWithinTwoSecondsOrRefusedAndSaysWhy(t *testin
 		took := o.takes(2*time.Second, func() bool { return o.isApproved("csr-good") })
 		t.Logf("approved after %s", took)
 		pass(time.Minute)
-		o.says("the status", o.status(in, "table"), "csr-bad", "Refused")
-		o.says("the status", o.status(in, "table"), "csr-good", "Approved")
+		o.says("the status", o.status(in, "wide"), "csr-bad", "Refused")
+		o.says("the status", o.status(in, "wide"), "csr-good", "Approved")
 		o.says("the history", o.history("tree"), "approve-csr csr-good: done", "system:node:w1 asks only for names of its own: w1, "+ip, "approve")
 		o.says("the log", o.log.String(), "it asks for 10.96.0.1, which is the address of the Kubernetes API")
 		if changes := o.changes(); !slices.Equal(changes, []string{"approve csr-good"}) {
@@ -201,7 +201,7 @@ func TestARequestThatCannotBeApprovedStopsNoOther(t *testing.T) {
 		if open := o.open(); !slices.Equal(open, []string{"csr-bad"}) {
 			t.Errorf("open is %q", open)
 		}
-		o.says("the status", o.status(in, "table"), "approve-csr of certificatesigningrequest csr-bad, Stalled", "stalled at approve: failed 10 times")
+		o.says("the status", o.status(in, "wide"), "approve-csr of certificatesigningrequest csr-bad, Stalled", "stalled at approve: failed 10 times")
 		o.withdraw("csr-bad")
 		pass(time.Minute)
 		if open := o.open(); len(open) != 0 {

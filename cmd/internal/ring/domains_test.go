@@ -75,7 +75,7 @@ func TestStepsThatChangeTheSameTakeTurns(t *testing.T) {
 		if waiting := h.waiting(); len(waiting) != 1 {
 			t.Errorf("waiting are %d actions, want one; open are %d", len(waiting), len(h.state().OpenActions()))
 		}
-		h.says("the status", h.status(in, "table"), "changes the lamps (step switch-on)")
+		h.says("the status", h.status(in, "wide"), "changes the lamps (step switch-on)")
 		pass(40 * time.Second)
 		h.is("desk", lampBurning)
 		h.is("hall", lampBurning)

@@ -179,7 +179,7 @@ func TestAnEnvoyPodThatHangsIsDeletedWhenItIsDueAndOnce(t *testing.T) {
 		if n := len(p.events(journal.Query{})); n != events {
 			t.Errorf("%d events in an hour of rest", n-events)
 		}
-		p.says("the status", p.status(in, "table"), "envoy    worker-1/envoy  Ready")
+		p.says("the status", p.status(in, "wide"), "envoy    worker-1/envoy  Ready")
 		p.says("the history", p.history("tree"), "restart-envoy worker-1/envoy: done", "envoy_pods_not_ready_duration allows 5m0s", "delete-pod projectcontour/envoy-1")
 		p.ends(in)
 	})
@@ -247,7 +247,7 @@ func TestWithoutItsKeyNoEnvoyPodIsDeletedAndNoneIsWatched(t *testing.T) {
 		if calls := p.server.TakeCalls(); slices.ContainsFunc(calls, func(call string) bool { return strings.HasSuffix(call, " pods") }) {
 			t.Errorf("asked was %q", calls)
 		}
-		p.says("the status", p.status(in, "table"), "envoy    worker-1/envoy  Ready")
+		p.says("the status", p.status(in, "wide"), "envoy    worker-1/envoy  Ready")
 		p.ends(in)
 		p.switched(true)
 		in = p.live(nil)

@@ -330,7 +330,7 @@ func TestALampBurnsWhileThereAreTwoNodes(t *testing.T) {
 		h.is("desk", lampBurning)
 		h.is("porch", lampBurning)
 		h.did("switch-on desk", "switch-on porch")
-		h.says("the status", h.status(in, "table"), "MACHINE  THING", "lamp     desk   Burning", "lamp     porch  Burning")
+		h.says("the status", h.status(in, "wide"), "MACHINE  THING", "lamp     desk   Burning", "lamp     porch  Burning")
 		h.says("the status", h.status(in, "json"), `"things"`, `"machine": "lamp"`, `"name": "desk"`, `"state": "Burning"`)
 		h.says("the log", h.log.String(), `msg="lamp is Burning"`, "lamp=desk")
 		if n := h.measured("ekco_machines", lampName); n != 2 {
@@ -491,7 +491,7 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 		in := h.live(nil)
 		pass(10 * time.Minute)
 		h.did()
-		h.says("the status", h.status(in, "table"), "NEXT", "light lamp desk: blocked by Daylight: there is daylight")
+		h.says("the status", h.status(in, "wide"), "NEXT", "light lamp desk: blocked by Daylight: there is daylight")
 		h.noted("desk", ruleDaylight)
 		if n := h.measured("ekco_refusals", ruleDaylight); n != 1 {
 			t.Errorf("measured are %v refusals", n)
@@ -672,7 +672,7 @@ func TestEKCODoesNotFightOverALamp(t *testing.T) {
 		}
 		pass(5 * time.Minute)
 		h.did("switch-on desk", "switch-on desk")
-		h.says("the status", h.status(in, "table"), "until then blocked by "+fsm.RuleContested, "the switch of lamp desk back to off")
+		h.says("the status", h.status(in, "wide"), "until then blocked by "+fsm.RuleContested, "the switch of lamp desk back to off")
 		h.says("the explanation", h.explainedOf(in, ""), fsm.RuleContested, "CONTESTED", "switch: another program keeps changing it; last set by light-desk-")
 		if err := in.stop(); err != nil {
 			t.Error(err)
@@ -709,7 +709,7 @@ func TestWhatEKCOHasBegunDoesNotGoOnWhileItsChangeIsContested(t *testing.T) {
 		if held := h.heldBy(); !slices.Equal(held, []string{fsm.RuleContested}) {
 			t.Errorf("held by %q", held)
 		}
-		h.says("the status", h.status(in, "table"), "another program keeps changing the switch of lamp desk back to off")
+		h.says("the status", h.status(in, "wide"), "another program keeps changing the switch of lamp desk back to off")
 		pass(15 * time.Minute)
 		h.did("switch-on desk")
 		if err := in.stop(); err != nil {

@@ -177,7 +177,7 @@ func TestANodeThatIsReplacedUnderItsNameDuringAChangeIsNamed(t *testing.T) {
 		if all, ended := f.changed(); ended != "partial: node p2 is left alone: node p2 was replaced by another of its name; node p3 is no longer part of the cluster" {
 			t.Errorf("it ended %q, after %q", ended, all)
 		}
-		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")
+		f.says("the status", f.status(in, "wide"), "kubeconfigs", "Partly")
 		f.led(external, 1, "p1")
 		f.stops(in)
 	})

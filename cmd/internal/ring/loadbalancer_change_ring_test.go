@@ -164,7 +164,7 @@ func TestWhoIsAwayIsNamedAndHoldsUpNobody(t *testing.T) {
 		}
 		f.led(external, 1, "p2", "w1", "w2")
 		f.led("", 0, "p1")
-		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")
+		f.says("the status", f.status(in, "wide"), "kubeconfigs", "Partly")
 		f.cluster.Taint("p1", "")
 		f.joins("p1")
 		pass(10 * time.Second)
@@ -173,7 +173,7 @@ func TestWhoIsAwayIsNamedAndHoldsUpNobody(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		f.led(external, 1, "p1")
-		f.says("the status", f.status(in, "table"), "kubeconfigs", "Changed")
+		f.says("the status", f.status(in, "wide"), "kubeconfigs", "Changed")
 		f.says("the verdict", f.verdict(in), `"verdict":"ok"`)
 		f.clean()
 		f.stops(in)
@@ -198,7 +198,7 @@ func TestChangeStopsAtTheFirstNodeWhereItFails(t *testing.T) {
 		}
 		f.led(external, 1, "w1")
 		f.led("", 0, "p1", "p2", "w3")
-		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")
+		f.says("the status", f.status(in, "wide"), "kubeconfigs", "Partly")
 		f.says("the verdict", f.verdict(in), `"verdict":"needs_you"`, `"kind":"needs_person"`, `"thing":"kubeconfigs/cluster"`)
 		f.clean()
 		f.stops(in)

@@ -284,7 +284,7 @@ func TestAnImageThatCannotBePulledRestartsNoHAProxy(t *testing.T) {
 				t.Errorf("the load balancer of %s is %+v", name, came)
 			}
 		}
-		f.says("the status", f.status(in, "table"), "Stalled", "image haproxy:2 was not found")
+		f.says("the status", f.status(in, "wide"), "Stalled", "image haproxy:2 was not found")
 		f.stops(in)
 		f.settings.Image = "haproxy:3"
 		in = f.live(nil)
@@ -317,7 +317,7 @@ func TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode(t *testing.T) {
 		if nodes[1] != 2 || nodes[3] != 1 { // each try restores the former files
 			t.Errorf("starts, and nodes with so many: %v", nodes)
 		}
-		f.says("the status", f.status(in, "table"), "Stalled", "LoadBalancerRollout", "the former configuration and manifest were restored")
+		f.says("the status", f.status(in, "wide"), "Stalled", "LoadBalancerRollout", "the former configuration and manifest were restored")
 		f.stops(in)
 		f.settings.Image = "haproxy:3"
 		in = f.live(nil)
@@ -368,7 +368,7 @@ func TestWhatSomebodyChangesByHandIsPutBackAndThenNotFoughtOver(t *testing.T) {
 		if made := f.cluster.Made("w1") - tasks; made < 6 || made > 20 {
 			t.Errorf("in a day in which somebody changed it every five minutes it had %d pods", made)
 		}
-		f.says("the status", f.status(in, "table"), "HAProxy on node w1 restarts or ends each time")
+		f.says("the status", f.status(in, "wide"), "HAProxy on node w1 restarts or ends each time")
 		pass(time.Minute)
 		f.clean()
 		f.stops(in)
@@ -405,7 +405,7 @@ func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
 		if w1, w2 := f.haproxies.Came("w1"), f.haproxies.Came("w2"); w1.Servers != 1 || w2.Servers != 2 {
 			t.Errorf("w1 is %+v, w2 %+v\n%s", w1, w2, f.history("table"))
 		}
-		f.says("the status", f.status(in, "table"), "w1", "no space left on device")
+		f.says("the status", f.status(in, "wide"), "w1", "no space left on device")
 		f.cluster.Set("w1", hosttasksim.Program{Runs: f.haproxies.Program("w1")})
 		for _, rec := range f.state().OpenActions() {
 			if err := in.Backend(nil).Do(context.Background(), api.RetryRequest{Action: rec.ID, Reason: "there is room", Actor: "cli:root@test"}); err != nil {

@@ -142,7 +142,7 @@ func (f *fleet) brings(bad badImage, arm func(*incarnation)) (before, after map[
 	if tried != bad.tried {
 		f.t.Errorf("%d nodes were tried, want %d", tried, bad.tried)
 	}
-	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", bad.says)
+	f.says("the status", f.status(last, "wide"), "LoadBalancerRollout", bad.says)
 	f.stops(last)
 	return before, after
 }
@@ -174,7 +174,7 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 			f.t.Errorf("node %s is cut off: %t, its load balancer is %+v", node, is, came)
 		}
 	}
-	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
+	f.says("the status", f.status(last, "wide"), "LoadBalancerRollout", "were restored")
 	f.stops(last)
 	return before, after
 }
@@ -215,7 +215,7 @@ func TestRestartOfAllHAProxiesCutsOffOneNode(t *testing.T) {
 			}
 		}
 		cut.mu.Unlock()
-		f.says("the status", f.status(in, "table"), "LoadBalancerRollout")
+		f.says("the status", f.status(in, "wide"), "LoadBalancerRollout")
 		f.stops(in)
 	})
 }

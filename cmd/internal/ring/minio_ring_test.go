@@ -92,7 +92,7 @@ func TestMinIOGrowsAndIsGrownAgain(t *testing.T) {
 		in := e.live(nil)
 		e.takes(2*time.Minute, func() bool { return e.replicas(minio.StatefulSetRef(miniosim.Namespace)) == 6 })
 		pass(5 * time.Minute)
-		e.says("the status", e.status(in, "table"), "minio/ha-minio", "Single")
+		e.says("the status", e.status(in, "wide"), "minio/ha-minio", "Single")
 		e.says("the history", e.history("tree"), "scale-minio minio/ha-minio: done", "3 nodes are ready, so it should have 6 replicas, and has 0", "await-replicas")
 		m.Edit(minio.StatefulSetRef(miniosim.Namespace), func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 4 })
 		e.takes(2*time.Minute, func() bool { return e.replicas(minio.StatefulSetRef(miniosim.Namespace)) == 6 })

@@ -56,7 +56,7 @@ func TestReplicasFollowTheNodesWithinTwoSeconds(t *testing.T) {
 		if n := len(e.changes()); n != 6 {
 			t.Errorf("%d changes: %q", n, e.changes())
 		}
-		e.says("the status", e.status(in, "table"), "monitoring/k8s", "InStep", "monitoring/prometheus-alertmanager", "InStep")
+		e.says("the status", e.status(in, "wide"), "monitoring/k8s", "InStep", "monitoring/prometheus-alertmanager", "InStep")
 		e.says("the history", e.history("tree"), "prometheus monitoring/k8s has 1 replica",
 			"scale-monitoring monitoring/k8s: done", "for 2 nodes it should have 2 replicas, and has 1", "set-replicas")
 		if err := in.stop(); err != nil {
@@ -134,7 +134,7 @@ func TestAnObjectThatWentBeforeItWasScaledEndsTheAction(t *testing.T) {
 			t.Errorf("open are %+v, changed %q", open, e.changes())
 		}
 		e.says("the history", e.history("tree"), "abandoned", "the object no longer exists")
-		e.says("the status", e.status(in, "table"), "Removed")
+		e.says("the status", e.status(in, "wide"), "Removed")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
@@ -151,7 +151,7 @@ func TestAnActionThatWasHeldWhileNodesJoinedSetsNoNumberOfThePast(t *testing.T) 
 		e.objects.Forbid("get alertmanagers")
 		e.join("b")
 		pass(time.Minute)
-		e.says("the status", e.status(in, "table"), "MonitoringStillThere")
+		e.says("the status", e.status(in, "wide"), "MonitoringStillThere")
 		e.join("c")
 		pass(time.Minute)
 		e.objects.Allow("get alertmanagers")

@@ -67,7 +67,7 @@ func TestTheCopiesFollowAHostThatIsGoneForGoodAndNothingElse(t *testing.T) {
 			t.Fatalf("while a host is merely down: %s", got)
 		}
 		forgets(t, ceph, "c")
-		e.takes(3*time.Minute, func() bool { return strings.Contains(e.status(in, "table"), "lower-copies of ") })
+		e.takes(3*time.Minute, func() bool { return strings.Contains(e.status(in, "wide"), "lower-copies of ") })
 		if got := e.asksRook(); got != "nodes a, copies 3 3 3, mons 3, mgrs 2" {
 			t.Errorf("when the lowering is shown it is done: %s", got)
 		}

@@ -133,7 +133,7 @@ func TestTheStorageGrowsWithTheNodesAndNeverShrinks(t *testing.T) {
 		if n := len(e.changes()); n != 7 {
 			t.Errorf("%d changes: %q", n, e.changes())
 		}
-		e.says("the status", e.status(in, "table"), "rook-ceph/replicapool", "InStep")
+		e.says("the status", e.status(in, "wide"), "rook-ceph/replicapool", "InStep")
 		e.says("the history", e.history("tree"), "add-storage-nodes rook-ceph/rook-ceph: done", "2 nodes are ready (b, c)",
 			"raise-copies rook-ceph/replicapool: done", "3 hosts have OSDs that are up and in, so it should have 3 copies, and has replicated.size 2")
 		if err := in.stop(); err != nil {
@@ -242,7 +242,7 @@ func TestWhoLowersTheCopiesIsNotFought(t *testing.T) {
 		if raised() {
 			t.Error("it is raised for the third time")
 		}
-		e.says("the status", e.status(in, "table"), "Contested", "another program keeps changing the copies of CephBlockPool rook-ceph/replicapool back to replicated.size 1")
+		e.says("the status", e.status(in, "wide"), "Contested", "another program keeps changing the copies of CephBlockPool rook-ceph/replicapool back to replicated.size 1")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
@@ -296,10 +296,10 @@ func TestWhenRooksNamespaceIsDeletedAllIsQuiet(t *testing.T) {
 		}
 		ceph.Outage(true)
 		pass(5 * time.Minute)
-		e.says("the status", e.status(in, "table"), "LIMITATIONS", "forbidden") // somebody took the permissions alone
+		e.says("the status", e.status(in, "wide"), "LIMITATIONS", "forbidden") // somebody took the permissions alone
 		e.objects.Remove(rook.NamespaceRef())
 		pass(5 * time.Minute)
-		if status := e.status(in, "table"); strings.Contains(status, "forbidden") {
+		if status := e.status(in, "wide"); strings.Contains(status, "forbidden") {
 			t.Errorf("the status says\n%s", status)
 		}
 		for _, of := range []journal.Subject{journal.RookCluster, rookPool, rookFS, journal.RookCeph} {

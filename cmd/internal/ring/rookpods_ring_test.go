@@ -124,7 +124,7 @@ func TestAUsersResourcesArePutBackAFewTimesAndThenHeld(t *testing.T) {
 		if changes := e.changes(); e.setsCSI() || len(changes) > 3 {
 			t.Errorf("it is set again: %q", changes)
 		}
-		e.says("the status", e.status(in, "table"), "Contested", "another program keeps changing the resources of Ceph's CSI pods in ConfigMap rook-ceph/rook-ceph-operator-config back")
+		e.says("the status", e.status(in, "wide"), "Contested", "another program keeps changing the resources of Ceph's CSI pods in ConfigMap rook-ceph/rook-ceph-operator-config back")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

@@ -135,7 +135,7 @@ func (m *move) change() error {
 	return nil
 }
 
-// restore undoes the change, also if ctx has ended. It returns why, and its own error if it fails.
+// restore undoes the change, even if ctx has ended. It returns the error cause, joined with its own error if it fails.
 func (m *move) restore(ctx context.Context, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
 	defer cancel()

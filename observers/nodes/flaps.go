@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A node begins to flap at its third loss in ten minutes. It stops when it has been reachable for a third of that time,
-// or lost long enough for EKCO to act on the loss.
+// A node flaps from its third loss within ten minutes. The flapping ends when the node has been reachable for flapCalm
+// (3m20s), or has been lost for the time in Options.Settles.
 const (
 	flapWindow = 10 * time.Minute
 	flapLosses = 3

@@ -39,7 +39,7 @@ type OnlookerConfig struct {
 	// Capabilities lists the capabilities that it observes and shows.
 	Capabilities Capabilities
 	Observe      StartObservers
-	// Verify checks the file for the command "journal verify".
+	// Verify does the work of the command "journal verify": it checks the journal file at path.
 	Verify  func(ctx context.Context, path string) (api.VerifyResult, error)
 	Log     *slog.Logger
 	Metrics Metrics

@@ -148,7 +148,7 @@ func (c *Cluster) Most() int {
 	return c.most
 }
 
-// BadFor returns the longest time for which a pod existed that could no longer succeed.
+// BadFor returns for how long, at most, a pod stayed in the cluster after it could no longer succeed.
 func (c *Cluster) BadFor() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

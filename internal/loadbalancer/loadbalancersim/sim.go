@@ -319,7 +319,7 @@ func (f *Fleet) Restart(node string) {
 	f.loadConfig(h)
 }
 
-// Remove removes HAProxy's pod from a node, as the kubelet does without a manifest.
+// Remove removes HAProxy's pod from a node, as the kubelet does when the pod's manifest is deleted.
 func (f *Fleet) Remove(node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -130,8 +130,8 @@ func (f CertificateFacts) Ends() (end time.Time) {
 // Changes returns 0, because certificates have no generation number. It implements fsm.ObjectFacts.
 func (f CertificateFacts) Changes() int64 { return 0 }
 
-// Of returns the facts unchanged, because certificates have no UID. It implements fsm.ObjectFacts.
-func (f CertificateFacts) Of(string) CertificateFacts { return f }
+// WithUID returns the facts unchanged, because certificates have no UID. It implements fsm.ObjectFacts.
+func (f CertificateFacts) WithUID(string) CertificateFacts { return f }
 
 // CertificateInput is the input of a renew-certificate.
 type CertificateInput struct {

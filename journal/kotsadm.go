@@ -33,7 +33,7 @@ type KotsadmFacts struct {
 func (f KotsadmFacts) Changes() int64 { return f.Generation }
 
 // WithUID returns a copy of f in which uid is the UID of the StatefulSet.
-func (f KotsadmFacts) Of(uid string) KotsadmFacts {
+func (f KotsadmFacts) WithUID(uid string) KotsadmFacts {
 	f.UID = uid
 	return f
 }

@@ -90,8 +90,8 @@ type RookPodsFacts struct {
 // Changes returns how often the object's spec was changed.
 func (f RookPodsFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts with the UID of the object.
-func (f RookPodsFacts) Of(uid string) RookPodsFacts {
+// WithUID returns the facts with the UID of the object.
+func (f RookPodsFacts) WithUID(uid string) RookPodsFacts {
 	f.UID = uid
 	return f
 }

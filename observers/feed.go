@@ -36,7 +36,7 @@ type Feed struct {
 	source  kube.Source
 	sink    Sink
 	gate    *gate
-	monitor *monitor
+	outageMonitor *outageMonitor
 	// essential is true if EKCO cannot work without this feed.
 	essential bool
 	retryNow  chan struct{}
@@ -53,7 +53,7 @@ type Feed struct {
 	pagesUntil time.Time
 }
 
-func newFeed(name string, source kube.Source, to Sink, g *gate, m *monitor) *Feed {
+func newFeed(name string, source kube.Source, to Sink, g *gate, m *outageMonitor) *Feed {
 	return &Feed{name: name, source: source, sink: to, gate: g, monitor: m, retryNow: make(chan struct{}, 1)}
 }
 
@@ -119,8 +119,8 @@ func (f *Feed) delay(err error) time.Duration {
 	return f.backoff.next()
 }
 
-// lostPermission reports whether EKCO lost a permission that it needs. The refusal can be temporary: an API server that has
-// just started may refuse requests that it permits a moment later.
+// lostPermission reports whether EKCO lost a permission that it needs. The refusal can be temporary: an API server that
+// has just started may refuse requests that it permits a moment later.
 func (f *Feed) lostPermission() bool { return f.essential && f.hasSynced() && f.gate.cannotList() }
 
 // isRefused reports whether the error means that EKCO may not read the source, or that the source does not exist.

@@ -31,8 +31,8 @@ type Essential interface {
 	Essential() bool
 }
 
-// A Follower is a source that uses the state of machines to choose what to read.
-type Follower interface {
+// A ThingFollower is a source that uses the state of machines to choose what to read.
+type ThingFollower interface {
 	Source
 	// Follow is called after each change of the machines' state. It must not block, and must not keep things after it
 	// returns.

@@ -136,7 +136,7 @@ func (c *dataChecker) endFormerPass(ctx context.Context, n *passRecorder, runnin
 		return err
 	}
 	defer at.Close()
-	return minio.Drain(ctx, at, n.now.Pass)
+	return minio.ReadScanToEnd(ctx, at, n.now.Pass)
 }
 
 func lifeOfPods(running []minio.Running) map[string]string {

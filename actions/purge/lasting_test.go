@@ -65,7 +65,7 @@ func TestALossThatComesAndGoesIsOneOnlyIfItLasts(t *testing.T) {
 				s.ceph.Hold(true, 12)
 				<-time.After(12 * time.Second)
 				s.ceph.Hold(false, 12)
-				s.ceph.Degrade(true, 12)
+				s.ceph.SetDegraded(true, 12)
 				<-time.After(8 * time.Second)
 			}
 		}

@@ -63,7 +63,7 @@ func TestDataThatOtherOSDsHaveDoesNotHoldAPurgeThatGoesOnWithoutItsPerson(t *tes
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.Start(s.cfg())
 		s.Pass(20 * time.Hour)
-		s.ceph.Degrade(true, 3, 12, 107)
+		s.ceph.SetDegraded(true, 3, 12, 107)
 		s.ceph.Outage(false)
 		r.End()
 		s.wantTraces()

@@ -80,8 +80,8 @@ func (p hostsListed) check(ctx context.Context, record journal.ActionRecord, cha
 	for _, name := range live.Storage.Nodes {
 		named[journal.CrushName(name)] = true
 	}
-	if i := slices.IndexFunc(tree.Occupied(), func(host string) bool { return !named[journal.CrushName(host)] }); i >= 0 {
-		return actions.Abandon("the list would leave out host " + tree.Occupied()[i] + ", which has OSDs").About("host left out")
+	if i := slices.IndexFunc(tree.HostsWithOSDs(), func(host string) bool { return !named[journal.CrushName(host)] }); i >= 0 {
+		return actions.Abandon("the list would leave out host " + tree.HostsWithOSDs()[i] + ", which has OSDs").About("host left out")
 	}
 	return actions.Pass()
 }

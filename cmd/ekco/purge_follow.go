@@ -105,7 +105,7 @@ func (f *follower) reconnect(ctx context.Context, lost error) (operator, error) 
 	case ctx.Err() != nil, errors.Is(err, errWorkerLeft):
 		return nil, err
 	case err != nil:
-		if file, _ := f.findInFile(ctx, err); file != nil {
+		if file, _ := f.findActionInJournal(ctx, err); file != nil {
 			return file, nil
 		}
 		return nil, fmt.Errorf("%s is not finished: %w; an operator continues it", f.action, err)

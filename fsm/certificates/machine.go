@@ -215,11 +215,11 @@ func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }
 
-// Ages implements [fsm.Machine]. It visits ChangedAt; see [fsm.LostSoonAfter].
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
+// VisitAges implements [fsm.Machine]. It visits ChangedAt; see [fsm.LostSoonAfter].
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
 
-// Past implements [fsm.Machine].
-func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
+// VisitOtherTimes implements [fsm.Machine].
+func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
 
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {

@@ -72,8 +72,8 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Ages visits the time since which the pod is unready.
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
+// VisitAges visits the time since which the pod is unready.
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
 
 // Needs adds the event that reported the unready pod.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {

@@ -82,7 +82,8 @@ func (t *Tasks) ref(name string) kube.Ref {
 }
 
 // The limits of the retries of Make. maxTriesIfTaken applies if a pod with the name appears while Make creates it.
-// maxTriesIfUnanswered applies if the API server does not answer, because the pod may exist although the answer was lost.
+// maxTriesIfUnanswered applies if the API server does not answer, because the pod may exist although the answer was
+// lost.
 const (
 	maxTriesIfTaken      = 4
 	maxTriesIfUnanswered = 2
@@ -258,7 +259,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case seen.State == Running && !kube.PodReady(pod) && !task.LosesNode:
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
-		log := t.relay(ctx, task, pod)
+		log := t.copyLog(ctx, task, pod)
 		if outcome, err := outcomeOf(log); err == nil && task.Trial && outcome.Waits {
 			seen.State, seen.Result = Reported, outcome.Result
 		}
@@ -287,7 +288,7 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 
 // readOutcome reads the outcome of an ended program from its log.
 func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
-	t.relay(ctx, task, pod)
+	t.copyLog(ctx, task, pod)
 	if task.Then != nil {
 		return t.onItsNode(ctx, task, Seen{State: Ended, Result: json.RawMessage(`{}`)})
 	}
@@ -337,9 +338,9 @@ func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, erro
 	return seen, nil
 }
 
-// relay copies the new lines of a program's log to EKCO's log, and returns the whole log of the program. It ignores
+// copyLog copies the new lines of a program's log to EKCO's log, and returns the program's whole log. It ignores
 // errors, because only the outcome is needed.
-func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
+func (t *Tasks) copyLog(ctx context.Context, task Task, pod *corev1.Pod) string {
 	text, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, 0)
 	log := t.log.With("task", task.Name, "node", task.Node)
 	if err != nil {
@@ -388,8 +389,8 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Answer sets [AnnotationConfirmed] on the task's pod to the refusal, or to "true" if there is no refusal. The outcome of
-// the program shows whether the program saw the annotation in time.
+// Answer sets [AnnotationConfirmed] on the task's pod to the refusal, or to "true" if there is no refusal. The outcome
+// of the program shows whether the program saw the annotation in time.
 func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal string) error {
 	ref := t.ref(task.PodName(owner))
 	err := kube.Retry(kube.ErrConflict, func() error {

@@ -136,7 +136,7 @@ func (m *move) change() error {
 }
 
 // restore undoes the change, even if ctx has ended. It returns the error cause, joined with its own error if it fails.
-func (m *move) restore(ctx context.Context, why error) error {
+func (m *move) restore(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
 	defer cancel()
 	var failed error
@@ -152,9 +152,9 @@ func (m *move) restore(ctx context.Context, why error) error {
 		failed = RemoveFormer(m.Files)
 	}
 	if failed != nil {
-		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, durable.FormerSuffix)
+		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", cause, failed, durable.FormerSuffix)
 	}
-	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", why)
+	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", cause)
 }
 
 // formerOf returns the copy of each file, which remains until the kubelet works with the new server.

@@ -24,7 +24,7 @@ type Pass struct {
 	At, By Healer
 	// Drives is the minimum number of drives.
 	Drives int
-	// Began is called with the token of the scan right after the start. [Drain] needs the token after a crash. If
+	// Began is called with the token of the scan right after the start. [ReadScanToEnd] needs the token after a crash. If
 	// Began returns an error, Run ends.
 	Began func(token string) error
 	// Progress is called about once a second. If it returns an error, Run ends.
@@ -308,10 +308,10 @@ func objectName(bucket, key, version string) string {
 	return text
 }
 
-// Drain collects the results of a scan until the scan ends. EKCO calls it for a scan that it started before it was
-// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its
-// results.
-func Drain(ctx context.Context, at Healer, token string) error {
+// ReadScanToEnd collects the results of the scan with the token until the scan ends. EKCO calls it for a scan that it
+// started before it was killed: the server starts no other scan before that scan ends, and the scan ends only if a
+// client collects its results.
+func ReadScanToEnd(ctx context.Context, at Healer, token string) error {
 	p := &runningPass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
 	for {
 		news, err := p.ask(ctx)

@@ -24,7 +24,7 @@ type Onlooker struct {
 	mu        sync.Mutex
 	state     *fsm.State
 	observers Observers
-	unopened  api.Unopened
+	unopened  api.UnopenedJournal
 }
 
 // passivePolicy is the policy of the read-only mode.
@@ -49,7 +49,7 @@ type OnlookerConfig struct {
 func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	return &Onlooker{
 		cfg: cfg, state: fsm.NewState(cfg.Capabilities.Machines()...),
-		unopened: api.Unopened{Since: time.Now(), Problem: problem.Error()},
+		unopened: api.UnopenedJournal{Since: time.Now(), Problem: problem.Error()},
 	}
 }
 

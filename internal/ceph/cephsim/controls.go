@@ -131,12 +131,12 @@ func (c *Cluster) Hold(holding bool, ids ...int) {
 	}
 }
 
-// Degrade sets whether data of these OSDs does not have all copies. Other OSDs also have that data. Degrade ignores
-// unknown OSDs.
-func (c *Cluster) Degrade(degraded bool, ids ...int) {
+// SetDegraded sets whether data of these OSDs lacks copies. Other OSDs also have that data. SetDegraded ignores unknown
+// OSDs.
+func (c *Cluster) SetDegraded(degraded bool, osds ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, id := range ids {
+	for _, id := range osds {
 		if osd, ok := c.osds[id]; ok {
 			osd.degraded = degraded
 		}

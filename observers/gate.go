@@ -95,7 +95,7 @@ func (g *gate) refuseList(err error) {
 		if isMissing(err) {
 			level = slog.LevelDebug // most clusters have only a part of the add-ons
 		}
-		g.log.Log(context.Background(), level, "cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
+		g.log.Log(context.Background(), level, "the resource cannot be "+g.verb+": EKCO does not observe it, and retries", "resource", g.resource, "interval", g.poll, "error", err)
 	}
 	g.access, g.listError, g.failure = canNothing, err, nil
 }
@@ -106,7 +106,7 @@ func (g *gate) failList(err error, level slog.Level) {
 	defer g.mu.Unlock()
 	if g.failure == nil {
 		g.loggedLevel = level
-		g.log.Log(context.Background(), level, "cannot be "+g.verb+": EKCO retries with growing pauses",
+		g.log.Log(context.Background(), level, "the resource cannot be "+g.verb+": EKCO retries with growing pauses",
 			"resource", g.resource, "at_least_every", g.poll, "error", err)
 	}
 	g.failure = err
@@ -118,12 +118,12 @@ func (g *gate) permitList() {
 	defer g.mu.Unlock()
 	if g.failure != nil {
 		g.failure = nil
-		g.log.Log(context.Background(), min(g.loggedLevel, slog.LevelInfo), "can be "+g.verb+" again", "resource", g.resource)
+		g.log.Log(context.Background(), min(g.loggedLevel, slog.LevelInfo), "the resource can be "+g.verb+" again", "resource", g.resource)
 	}
 	if g.access != canNothing {
 		return
 	}
-	g.log.Info("can be "+g.verb+" now: observed from now on", "resource", g.resource)
+	g.log.Info("the resource can be "+g.verb+" now: EKCO observes it from now on", "resource", g.resource)
 	g.access, g.listError = canList, nil
 	if g.noWatchUntil.IsZero() {
 		g.access = canWatch

@@ -36,7 +36,7 @@ type Feed struct {
 	source  kube.Source
 	sink    Sink
 	gate    *gate
-	outageMonitor *outageMonitor
+	monitor *outageMonitor
 	// essential is true if EKCO cannot work without this feed.
 	essential bool
 	retryNow  chan struct{}

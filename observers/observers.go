@@ -41,7 +41,7 @@ type Options struct {
 // Observers controls running observers.
 type Observers struct {
 	outbox    *outbox
-	outageMonitor   *outageMonitor
+	monitor   *outageMonitor
 	sources   []Source
 	reporters []*Reporter
 	stop      context.CancelFunc

@@ -90,7 +90,7 @@ type CertificateOriginal struct {
 	CopySigned bool `json:"copy_signed,omitempty"`
 }
 
-// CertificateWithin is a warning level: a limit below which the remaining validity of a certificate is.
+// CertificateWithin is a warning level: the remaining validity of a certificate is below this limit.
 type CertificateWithin string
 
 // The remaining validities at which EKCO warns.

@@ -15,8 +15,8 @@ type CSR struct {
 	Signer    string `json:"signer,omitempty"`
 	// Fingerprint is the SHA-256 hash of the request as the kubelet sent it, in hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Unfit says which part of the request kubelets do not send in this form, or is "". If it is set, the fields below
-	// may be missing or cut.
+	// Unfit says what in the request no kubelet would send, or is "". If it is set, the fields below may be missing or
+	// cut.
 	Unfit         string   `json:"unfit,omitempty"`
 	CommonName    string   `json:"common_name,omitempty"`
 	Organizations []string `json:"organizations,omitempty"`

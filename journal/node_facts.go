@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kubernetes' keys of taints of nodes that are not ready.
+// Kubernetes' keys of the taints on nodes that are not ready.
 const (
 	TaintNotReady           = "node.kubernetes.io/not-ready"
 	TaintUnreachable        = "node.kubernetes.io/unreachable"

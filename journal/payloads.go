@@ -203,7 +203,7 @@ type NodeGone struct {
 	Reason string `json:"reason"`
 }
 
-// PodTerminating says that a pod of an unknown node has a deletion timestamp.
+// PodTerminating says that a pod on a lost node has a deletion timestamp.
 type PodTerminating struct {
 	NodeUID string `json:"node_uid"`
 	// DeletionTimestamp is the value in the API: the time of the deletion request plus the grace period.

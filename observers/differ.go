@@ -137,8 +137,8 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	return batch
 }
 
-// telling returns what to record for a key. If the key was recorded too often, it returns nothing; the facts of a later
-// time are then recorded.
+// telling returns what to record for a key. If the key was recorded too often, it returns nothing; the facts that the
+// key has later are then recorded.
 func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
 	telling := d.tell(d.difference(key, how, at))
 	if next := d.allowance.Next(key); len(telling.Drafts) > 0 && at.Before(next) {

@@ -104,7 +104,7 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	err = errors.Join(f.failure, err)
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
-		// The broken stream can be the only sign that the server hangs.
+		// Report it, because the broken stream can be the only sign that the server hangs.
 		f.monitor.suspect(fmt.Errorf("the watch of %s broke off", f.name))
 	}
 	return err

@@ -37,9 +37,9 @@ type gate struct {
 	// verb is the verb with which EKCO reads the resource.
 	verb   string
 	access access
-	// listError is the error of reading the resource; unwatched is the error of watching it.
+	// listError is the error of reading the resource; watchError is the error of watching it.
 	listError, watchError error
-	// failure is the error of the last read, nil after a success. said is the level with which it was logged.
+	// failure is the error of the last read, nil after a success. loggedLevel is the level at which it was logged.
 	failure     error
 	loggedLevel slog.Level
 	// noWatchUntil is the time at which to retry a watch.

@@ -114,7 +114,7 @@ func draftOf(kind journal.Type, payload journal.Payload) journal.Draft {
 	return journal.Draft{Type: kind, Actor: ActorAPI, Subject: journal.ClusterSubject, Payload: payload}
 }
 
-// due returns the drafts in two parts, before and after the facts of that time.
+// due returns the drafts in two parts: those to write before the facts of the sources, and those to write after them.
 func (o *outages) due(at time.Time) (batch Batch, before, after []journal.Draft) {
 	batch = o.differ.Due(at)
 	for i, draft := range batch.Drafts {

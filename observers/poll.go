@@ -32,8 +32,8 @@ type Polled[V any] struct {
 	Timeout time.Duration
 	// Apart is the shortest time between two calls of Ask that Look triggers.
 	Apart time.Duration
-	// OfAPI is true if Ask calls the Kubernetes API. If Ask gets no answer, that is then a sign of an outage, and an
-	// outage ends only after another call.
+	// OfAPI is true if Ask calls the Kubernetes API. A call without an answer is then a sign of an outage, and an outage
+	// ends only after Ask was called again.
 	OfAPI bool
 }
 

@@ -34,7 +34,7 @@ const (
 // nodesGroup is the group of all kubelets.
 const nodesGroup = "system:nodes"
 
-// Parse reduces a request to what is judged. It accepts any content.
+// Parse reduces a request to the parts on which the decision depends. It accepts any content.
 func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 	spec := &object.Spec
 	sum := sha256.Sum256(spec.Request)
@@ -104,7 +104,8 @@ func read(request *x509.CertificateRequest, asked *journal.CSR) {
 	asked.Unfit = unfit(request, asked.Key)
 }
 
-// unfit says what in a request no kubelet sends, or "". It checks the signature last, since that takes time.
+// unfit says what in a request no kubelet would send, or returns "". It checks the signature last, because that takes
+// longest.
 func unfit(request *x509.CertificateRequest, key journal.CSRKey) string {
 	if names := len(request.DNSNames) + len(request.IPAddresses); names > maxNames {
 		return fmt.Sprintf("it asks for %d names, which is more than %d", names, maxNames)
@@ -129,7 +130,7 @@ var (
 	oidSAN          = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// unfitSubject: a kubelet's subject has one common name, and organizations.
+// unfitSubject is [unfit] for the subject: that of a kubelet has one common name, and organizations.
 func unfitSubject(request *x509.CertificateRequest) string {
 	commonNames := 0
 	for _, part := range request.Subject.Names {
@@ -146,7 +147,7 @@ func unfitSubject(request *x509.CertificateRequest) string {
 	return ""
 }
 
-// unfitExtensions: a kubelet asks for alternative names, and for nothing else.
+// unfitExtensions is [unfit] for the extensions: a kubelet asks only for alternative names.
 func unfitExtensions(request *x509.CertificateRequest) string {
 	for i, extension := range request.Extensions {
 		if !extension.Id.Equal(oidSAN) {

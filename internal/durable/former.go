@@ -47,8 +47,8 @@ func (f *Former) Changed() (err error) {
 	return err
 }
 
-// Restore gives the file its former content, mode, owner and attributes, and reports whether its content was another
-// one. Without [Former.Keep] before, it does nothing.
+// Restore gives the file its former content, mode, owner and attributes, and reports whether the file had other
+// content. It does nothing if [Former.Keep] was not called before.
 func (f *Former) Restore() (restored bool, err error) {
 	if f.content == nil {
 		return false, nil
@@ -86,7 +86,8 @@ func (f *Former) restore() (bool, error) {
 // maxFormerAge is the maximum age of a copy that Recover restores: the content of an older one may not work any more.
 const maxFormerAge = time.Hour
 
-// changedWithin is how long after [Former.Keep] a program may take until it has changed the file, with [Lock].
+// changedWithin is the maximum time from [Former.Keep] until the program has changed the file, including its wait for
+// [Lock].
 const changedWithin = 2 * lockTimeout
 
 // Interrupted returns when the file was changed, if an interrupted program left a copy of it within the last hour and
@@ -107,7 +108,7 @@ func (f *Former) Interrupted() (changed time.Time, err error) {
 }
 
 // Recover restores the file after an interrupted change; see [Former.Interrupted]. It reports whether the file had
-// another content.
+// other content.
 func (f *Former) Recover() (restored bool, err error) {
 	changed, err := f.Interrupted()
 	if err == nil && changed.IsZero() {

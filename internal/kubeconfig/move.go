@@ -24,8 +24,8 @@ const RestoreTimeout = time.Minute
 // MoveTimeout is the longest time that [Move.Do] takes, if a restart takes no more than a minute.
 const MoveTimeout = 2*answerTimeout + time.Minute + confirmTimeout + RestoreTimeout
 
-// Move points the kubelet of a host to another API server, and back if that does not work: a node whose
-// kubelet does not reach an API server cannot be repaired through the API.
+// Move points the kubelet of a host to another API server. If that does not work, it points the kubelet back: a node
+// whose kubelet reaches no API server cannot be repaired through the API.
 type Move struct {
 	// Files get the new server.
 	Files  []File
@@ -66,8 +66,9 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	return moved.changes, RemoveFormer(m.Files)
 }
 
-// recover restores the files after an interrupted change, and reports whether they had another content. If the kubelet
-// works with the server of that change, it gives that to all files: the former server may be gone.
+// recover restores the files after an interrupted change, and reports whether they had other content. If the kubelet
+// works with the new server of that change, recover instead writes the new server into all files, because the former
+// server may be gone.
 func (m Move) recover(ctx context.Context) (recovered bool, err error) {
 	former, interrupted := formerOf(m.Files), false
 	for _, file := range former {

@@ -18,7 +18,7 @@ const listKey = "update-internallb"
 // ErrOtherList means that the ConfigMap has another UID than expected.
 var ErrOtherList = errors.New("the ConfigMap was created, replaced or deleted by another program")
 
-// List is the ConfigMap that lists the nodes once their load balancers are up to date.
+// List is the ConfigMap that lists the nodes whose load balancers are up to date.
 type List struct {
 	objects kube.Objects
 	ref     kube.Ref

@@ -60,7 +60,7 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 	return parseNested(string(stdout)), nil
 }
 
-// parseNested parses the output of walk.
+// parseNested parses the output of [searchScript].
 func parseNested(printed string) (found []Nested) {
 	parts := strings.Split(printed, "\x00")
 	for i := 1; i < len(parts); i += 2 {

@@ -28,7 +28,7 @@ type Report struct {
 	// Ceph are the mounted volumes of Ceph.
 	Ceph     []Mount `json:"ceph,omitempty"`
 	MoreCeph int     `json:"more_ceph,omitempty"`
-	// Missing is what could not be read, and why.
+	// Missing lists what could not be read, and why.
 	Missing []Missing `json:"missing,omitempty"`
 }
 

@@ -97,7 +97,7 @@ func (u *Unit) Restart(ctx context.Context) error {
 	return u.await(ctx, before)
 }
 
-// await waits until the unit has been active long enough after a later start than before.
+// await waits until the unit has been active long enough after a start that is newer than the state before.
 func (u *Unit) await(ctx context.Context, before state) error {
 	tick := time.NewTicker(u.systemd.Look)
 	defer tick.Stop()
@@ -131,7 +131,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 	}
 }
 
-// late returns the error at the end of the time, with the last state and the number of starts.
+// late returns the error of a restart that took too long, with the last state and the number of starts.
 func (u *Unit) late(seen state, starts int, cause error) error {
 	is := "is not active again in time: " + seen.String()
 	if starts > 1 {

@@ -85,9 +85,10 @@ var (
 	damagedEnds = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
 )
 
-// aside returns the files whose name is base and a suffix that ends matches, the oldest first. It sorts by the numbers
-// in the suffix; order has the indexes of their groups in ends, the most significant first. It leaves out exports that
-// end after the journal's last event, because these are from an earlier journal at this path.
+// aside returns the files whose name is base plus a suffix that the pattern ends matches, the oldest first. It sorts by
+// the numbers in the suffix; order has the indexes of the groups in ends that match these numbers, the most significant
+// first. It leaves out exports that end after the journal's last event, because these are from an earlier journal at
+// this path.
 func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []asideFile, err error) {
 	last, _, _ := s.published()
 	entries, err := os.ReadDir(filepath.Dir(base))

@@ -90,7 +90,7 @@ type leaving struct {
 	pieces       []piece
 	first, last  uint64
 	events, kept uint64
-	// pending is the number of events that stay after the last one that is moved out.
+	// pending is the number of events after last that stay.
 	pending uint64
 }
 
@@ -159,8 +159,7 @@ type leavingJudge struct {
 	options RetainOptions
 	// ended has the time of each action's end.
 	ended map[string]time.Time
-	// latestEnd is the time before which an action must have ended if its events are moved out because of the size
-	// limit.
+	// Because of the size limit, the events of an action are moved out only if the action ended before latestEnd.
 	latestEnd time.Time
 	// excess is how many bytes must still be moved out because of the size limit.
 	excess int64

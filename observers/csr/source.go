@@ -52,7 +52,7 @@ type Source struct {
 	withheld map[string]withheldFacts
 
 	// Only survey uses the fields below. around has the last read of the objects around the chosen requests, by UID.
-	// movesSeen is the value of moves at that read. movedAt is the time of the last read that a change of a Node
+	// movesSeen is the value of nodeChanges at that read. movedAt is the time of the last read that a change of a Node
 	// caused.
 	around          map[string]journal.CSRAround
 	looked, movedAt time.Time

@@ -89,7 +89,7 @@ func skewOf(read, since, now time.Time) time.Duration {
 	return 0
 }
 
-// Seeing returns a function that calls [Store.Seen] and then, if the result is new, look.
+// Seeing returns a function that calls [Store.Seen], and then calls look if the result is new.
 func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 	return func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 		if s.Seen(uid, found, since) {
@@ -138,7 +138,8 @@ func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	return found, nil
 }
 
-// of returns the facts of the certificates in a node's files, or else of the certificates that the node serves.
+// of returns the facts of the certificates in a node's files. If EKCO has not read the files, it returns the facts of
+// the certificates that the node serves.
 func (s *Store) of(ctx context.Context, node kube.Node, known journal.CertificateFacts) journal.CertificateFacts {
 	s.mu.Lock()
 	found, looked := s.found[node.UID]

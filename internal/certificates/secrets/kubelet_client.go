@@ -71,7 +71,8 @@ func signed(certificate *x509.Certificate, by []*x509.Certificate) bool {
 	return slices.ContainsFunc(by, func(ca *x509.Certificate) bool { return certificates.SignedBy(certificate, ca) })
 }
 
-// ready returns an error unless a kubelet accepts the pair: a primary may soon restore its old one.
+// ready returns an error unless a kubelet accepts the pair: EKCO must not copy a pair that the primary may soon replace
+// by its old one.
 func (k kubeletClient) ready(ctx context.Context, _ []stored, _ time.Time) error {
 	client, err := k.options.Client()
 	if err != nil {

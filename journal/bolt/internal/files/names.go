@@ -11,8 +11,7 @@ const (
 	FileMode      = 0o600
 )
 
-// Suffixes of files next to the journal. Files with the first four are unfinished. After DamagedSuffix follows the
-// time.
+// Suffixes of files next to the journal. Files with the first four are unfinished. The time follows DamagedSuffix.
 const (
 	FreshSuffix   = ".new"
 	CompactSuffix = ".compact"

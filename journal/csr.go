@@ -142,15 +142,15 @@ const NodeUser = "system:node:"
 // KubeletOf returns the node of the kubelet with that user name, or "".
 func KubeletOf(user string) string {
 	name, ok := strings.CutPrefix(user, NodeUser)
-	if !ok || !HostName(name) {
+	if !ok || !IsHostName(name) {
 		return ""
 	}
 	return name
 }
 
-// HostName reports whether a name is a valid name of a host or Node. The name may end with one dot. No part between two
-// dots may be empty, because such a name would be another spelling of the same name.
-func HostName(name string) bool {
+// IsHostName reports whether a name is a valid name of a host or Node. The name may end with one dot. No part between
+// two dots may be empty, because such a name would be another spelling of the same name.
+func IsHostName(name string) bool {
 	if len(name) > 253 || slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		return false
 	}

@@ -30,7 +30,7 @@ var RookOperatorConfig = Subject{Kind: "ConfigMap", Name: rookNamespace + "/rook
 const KindCephMDS = "CephMDS"
 
 // RookMDS returns the subject for the MDS of a CephFilesystem. Its name is the common part of the names of their
-// Deployments. Its UID must be [MDSOf] the CephFilesystem's UID, because the CephFilesystem itself is another thing.
+// Deployments. Its UID must be [MDSUID] the CephFilesystem's UID, because the CephFilesystem itself is another thing.
 func RookMDS(filesystem string) Subject {
 	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsNamePrefix + filesystem}
 }
@@ -45,8 +45,8 @@ const (
 	mdsUIDPrefix  = "mds-of-"
 )
 
-// MDSOf returns the UID of the subject from [RookMDS]. filesystem is the UID of the CephFilesystem.
-func MDSOf(filesystem string) string { return mdsUIDPrefix + filesystem }
+// MDSUID returns the UID of the subject from [RookMDS]. filesystem is the UID of the CephFilesystem.
+func MDSUID(filesystem string) string { return mdsUIDPrefix + filesystem }
 
 // The Kubernetes kinds that Rook uses for its daemons.
 const (

@@ -105,7 +105,7 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
 		// Report it, because the broken stream can be the only sign that the server hangs.
-		f.monitor.suspect(fmt.Errorf("the watch of %s broke off", f.name))
+		f.monitor.suspectOutage(fmt.Errorf("the watch of %s broke off", f.name))
 	}
 	return err
 }
@@ -147,14 +147,14 @@ func (f *Feed) pause(ctx context.Context, delay time.Duration) {
 // Look makes a polling feed read at once. A watching feed sees changes anyway.
 func (f *Feed) Look() {
 	if f.gate.mustPoll() {
-		f.hurry()
+		f.endPause()
 	}
 }
 
 func (f *Feed) isEssential() bool { return f.essential }
 
-// hurry ends the pause before the next round.
-func (f *Feed) hurry() {
+// endPause ends the pause before the next round.
+func (f *Feed) endPause() {
 	select {
 	case f.retryNow <- struct{}{}:
 	default:
@@ -169,7 +169,7 @@ func (f *Feed) restart() {
 	if end != nil {
 		end()
 	}
-	f.hurry()
+	f.endPause()
 }
 
 // list reads one page for the Reflector. It always reads from etcd (version ""), because EKCO's facts must not be older
@@ -197,7 +197,7 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 		// If EKCO loses access to an essential source, that counts as an outage.
 		if !f.essential || !f.hasSynced() {
 			f.note(err)
-			f.monitor.synced(f, time.Now())
+			f.monitor.recordRead(f, time.Now())
 			return
 		}
 	}
@@ -243,7 +243,7 @@ func (e finalWatchError) Error() string { return e.text }
 
 func (f *Feed) failed(err error) {
 	f.note(err)
-	f.monitor.failing(f, err)
+	f.monitor.recordNoAnswer(f, err)
 }
 
 func (f *Feed) note(err error) {
@@ -264,5 +264,5 @@ func (f *Feed) onCompleteList() {
 	f.synced, f.failure = true, nil
 	f.stopStreamTimeout()
 	f.mu.Unlock()
-	f.monitor.synced(f, time.Now())
+	f.monitor.recordRead(f, time.Now())
 }

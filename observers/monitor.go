@@ -50,8 +50,8 @@ type outageMonitor struct {
 type reader interface {
 	// isEssential reports whether EKCO cannot work without the reader.
 	isEssential() bool
-	// hurry ends the reader's pause; restart makes it read everything again.
-	hurry()
+	// endPause ends the reader's pause; restart makes it read everything again.
+	endPause()
 	restart()
 }
 
@@ -79,11 +79,11 @@ func (m *outageMonitor) leave(r reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.readers, r)
-	m.signal()
+	m.wakeUp()
 }
 
-// failing records that a reader received no answer.
-func (m *outageMonitor) failing(r reader, err error) {
+// recordNoAnswer records that a reader received no answer.
+func (m *outageMonitor) recordNoAnswer(r reader, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.readers[r]
@@ -98,27 +98,27 @@ func (m *outageMonitor) failing(r reader, err error) {
 		h.failingSince = time.Now()
 		m.outdated = m.outdated || m.answered
 	}
-	m.signal()
+	m.wakeUp()
 }
 
-// synced records that a reader has read everything, or that the API server refused this, which is an answer, too. A
+// recordRead records that a reader has read everything, or that the API server refused this, which is an answer, too. A
 // read that began before the outage does not end the outage.
-func (m *outageMonitor) synced(r reader, began time.Time) {
+func (m *outageMonitor) recordRead(r reader, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h := m.readers[r]; h != nil && (h.failing() || h.stale) {
 		*h = health{stale: h.stale && began.Before(m.lostAt)}
 		m.outdated = m.outdated || !m.answered
-		m.signal()
+		m.wakeUp()
 	}
 }
 
-func (m *outageMonitor) suspect(err error) {
+func (m *outageMonitor) suspectOutage(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.suspected.failing() {
 		m.suspected = health{failingSince: time.Now(), err: err}
-		m.signal()
+		m.wakeUp()
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *outageMonitor) outage() bool {
 	return m.lost
 }
 
-func (m *outageMonitor) signal() {
+func (m *outageMonitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -248,7 +248,7 @@ func (m *outageMonitor) sendProbe(ctx context.Context) {
 	for r, h := range m.readers {
 		switch {
 		case h.failing():
-			r.hurry()
+			r.endPause()
 		case h.stale:
 			r.restart()
 		}

@@ -95,11 +95,11 @@ func (o *Observers) Look(name string) {
 	}
 }
 
-// Suspect reports a failed call. If err says that the API server did not answer, the observers probe the server. They
-// ignore other errors and nil.
-func (o *Observers) Suspect(err error) {
+// ReportFailedCall reports a failed call. If err says that the API server did not answer, the observers probe the
+// server. They ignore other errors and nil.
+func (o *Observers) ReportFailedCall(err error) {
 	if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
-		o.monitor.suspect(err)
+		o.monitor.suspectOutage(err)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestWhatFailsAndIsThenRefusedIsNoLongerListedAsFailing(t *testing.T) {
 		"absent":    {observers.ErrAbsent, nil},
 		"forbidden": {kube.ErrForbidden, []string{"lamps: not observed; EKCO retries every 10m0s (forbidden)"}},
 		"forbidden, and it is known which permission": {
-			fmt.Errorf("read lamps: %w", kube.Lacking(fmt.Errorf("%w: 300 characters", kube.ErrForbidden), "get", "lamps")),
+			fmt.Errorf("read lamps: %w", kube.NamePermission(fmt.Errorf("%w: 300 characters", kube.ErrForbidden), "get", "lamps")),
 			[]string{"lamps: not observed; EKCO retries every 10m0s (EKCO's service account lacks the permission to get lamps)"},
 		},
 		"the API is away": {

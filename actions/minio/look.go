@@ -115,7 +115,7 @@ func (c *dataChecker) runPass(ctx context.Context, n *passRecorder, except strin
 	}
 	defer by.Close()
 	passed, err := minio.Pass{
-		At: at, By: by, Drives: live.Replicas, Progress: n.progress,
+		Scanner: at, Lister: by, Drives: live.Replicas, Progress: n.progress,
 		Began: func(token string) error { return n.began(others[0].Name, token) },
 	}.Run(ctx)
 	if err != nil {

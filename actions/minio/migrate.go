@@ -123,7 +123,7 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	leads, version, err := m.api.Leads(ctx)
+	leads, version, err := m.api.ServiceTarget(ctx)
 	if err != nil {
 		return journal.Plan{}, err
 	}

@@ -61,11 +61,11 @@ func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 	}
 	pods, err := p.residents.Residents(ctx, facts.Node.Name)
 	if err != nil {
-		return []string{fmt.Sprintf("cannot tell which pods are on it: %v", kube.Lacking(err, "list", "pods"))}
+		return []string{fmt.Sprintf("cannot tell which pods are on it: %v", kube.NamePermission(err, "list", "pods"))}
 	}
 	volumes, err := p.residents.LocalVolumes(ctx, facts.Node.hostname())
 	if err != nil {
-		return append(podLines(pods, nil), fmt.Sprintf("cannot tell which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
+		return append(podLines(pods, nil), fmt.Sprintf("cannot tell which volumes are only on it: %v", kube.NamePermission(err, "list", "persistentvolumes")))
 	}
 	return append(podLines(pods, volumes), volumeLines(pods, volumes)...)
 }
@@ -145,7 +145,7 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	}
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		lines = append(lines, fmt.Sprintf("cannot tell how many primaries are left: %v", kube.Lacking(err, "list", "nodes")))
+		lines = append(lines, fmt.Sprintf("cannot tell how many primaries are left: %v", kube.NamePermission(err, "list", "nodes")))
 	} else {
 		left, ready := 0, 0
 		for _, node := range nodes {

@@ -19,7 +19,7 @@ type nodesReady struct{ nodes Nodes }
 func (p nodesReady) check(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	listed, err := p.nodes.ListNodes(ctx)
 	if err != nil {
-		return actions.Hold("cannot tell whether the nodes are ready: " + kube.Lacking(err, "list", "nodes").Error()).About("nodes unread")
+		return actions.Hold("cannot tell whether the nodes are ready: " + kube.NamePermission(err, "list", "nodes").Error()).About("nodes unread")
 	}
 	live := make(map[string]kube.Node, len(listed))
 	for _, node := range listed {

@@ -112,5 +112,5 @@ func withSentinel(err error, verb, resource string) error {
 	if sentinel := kube.Sentinel(err); sentinel != nil && !errors.Is(err, sentinel) {
 		err = fmt.Errorf("%w: %w", sentinel, err)
 	}
-	return kube.Lacking(err, verb, resource)
+	return kube.NamePermission(err, verb, resource)
 }

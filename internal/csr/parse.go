@@ -101,16 +101,16 @@ func read(request *x509.CertificateRequest, asked *journal.CSR) {
 	}
 	asked.Emails, asked.URIs = len(request.EmailAddresses), len(request.URIs)
 	asked.Key = keyOf(request.PublicKey)
-	asked.Unfit = unfit(request, asked.Key)
+	asked.Unfit = whyUnfit(request, asked.Key)
 }
 
-// unfit says what in a request no kubelet would send, or returns "". It checks the signature last, because that takes
-// longest.
-func unfit(request *x509.CertificateRequest, key journal.CSRKey) string {
+// whyUnfit says what in a request no kubelet would send, or returns "". It checks the signature last, because that
+// takes longest.
+func whyUnfit(request *x509.CertificateRequest, key journal.CSRKey) string {
 	if names := len(request.DNSNames) + len(request.IPAddresses); names > maxNames {
 		return fmt.Sprintf("it asks for %d names, which is more than %d", names, maxNames)
 	}
-	for _, why := range []string{unfitSubject(request), unfitExtensions(request), unfitNames(request)} {
+	for _, why := range []string{whyUnfitSubject(request), whyUnfitExtensions(request), whyUnfitNames(request)} {
 		if why != "" {
 			return why
 		}
@@ -130,8 +130,8 @@ var (
 	oidSAN          = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// unfitSubject is [unfit] for the subject: that of a kubelet has one common name, and organizations.
-func unfitSubject(request *x509.CertificateRequest) string {
+// whyUnfitSubject is [whyUnfit] for the subject: that of a kubelet has one common name, and organizations.
+func whyUnfitSubject(request *x509.CertificateRequest) string {
 	commonNames := 0
 	for _, part := range request.Subject.Names {
 		switch {
@@ -147,8 +147,8 @@ func unfitSubject(request *x509.CertificateRequest) string {
 	return ""
 }
 
-// unfitExtensions is [unfit] for the extensions: a kubelet asks only for alternative names.
-func unfitExtensions(request *x509.CertificateRequest) string {
+// whyUnfitExtensions is [whyUnfit] for the extensions: a kubelet asks only for alternative names.
+func whyUnfitExtensions(request *x509.CertificateRequest) string {
 	for i, extension := range request.Extensions {
 		if !extension.Id.Equal(oidSAN) {
 			return "it asks for the extension " + printed(extension.Id.String())
@@ -172,14 +172,14 @@ func hasFurtherNames(extension []byte, request *x509.CertificateRequest) bool {
 	return err != nil || len(rest) > 0 || len(names) != known
 }
 
-func unfitNames(request *x509.CertificateRequest) string {
+func whyUnfitNames(request *x509.CertificateRequest) string {
 	for _, name := range request.DNSNames {
 		switch {
 		case strings.Contains(name, "*"):
 			return fmt.Sprintf("it asks for the wildcard %s", printed(name))
 		case net.ParseIP(name) != nil:
 			return fmt.Sprintf("it asks for the address %s as a DNS name", printed(name))
-		case !journal.HostName(name):
+		case !journal.IsHostName(name):
 			return fmt.Sprintf("it asks for %s, which is not a DNS name", printed(name))
 		}
 	}

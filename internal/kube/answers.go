@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Lacking adds the missing permission to an [ErrForbidden]. It returns any other error unchanged.
-func Lacking(err error, verb, resource string) error {
+// NamePermission adds the missing permission to an [ErrForbidden]. It returns any other error unchanged.
+func NamePermission(err error, verb, resource string) error {
 	if errors.Is(err, ErrForbidden) {
 		return &lackingError{verb, resource, err}
 	}
@@ -41,8 +41,8 @@ func (e *lackingError) Unwrap() error { return e.cause }
 // Key names the permission.
 func (e *lackingError) Key() string { return "forbidden: " + e.verb + " " + e.resource }
 
-// Deleted returns nil if the error of a deletion means that the object did not exist any more.
-func Deleted(err error) error {
+// IgnoreNotFound returns nil if the error of a deletion means that the object did not exist any more.
+func IgnoreNotFound(err error) error {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrOtherUID) {
 		return nil
 	}

@@ -113,7 +113,7 @@ func (m Move) await(ctx context.Context, server string, timeout time.Duration, s
 // move is a [Move] under way.
 type move struct {
 	Move
-	former  []*durable.Former
+	former  []*durable.FormerFile
 	changes [][]Change
 	// restarted is set when the kubelet may have read the new server.
 	restarted bool
@@ -159,9 +159,9 @@ func (m *move) restore(ctx context.Context, cause error) error {
 }
 
 // formerOf returns the copy of each file, which remains until the kubelet works with the new server.
-func formerOf(files []File) (former []*durable.Former) {
+func formerOf(files []File) (former []*durable.FormerFile) {
 	for _, file := range files {
-		former = append(former, &durable.Former{Path: file.Path, CopyPath: file.Path + durable.FormerSuffix, Limit: largest})
+		former = append(former, &durable.FormerFile{Path: file.Path, CopyPath: file.Path + durable.FormerSuffix, Limit: largest})
 	}
 	return former
 }

@@ -27,8 +27,8 @@ type Options struct {
 	// OwnPath says that only EKCO uses the path, as in the operator's own pod. If there was a journal at the path, Open
 	// then treats a file without any of a journal's content as a damaged journal, and not as another program's file.
 	OwnPath bool
-	// Patience is added to the timeout of the process in Child.
-	Patience time.Duration
+	// ExtraTimeout is added to the timeout of the process in Child.
+	ExtraTimeout time.Duration
 	// Now replaces the clock in tests; nil means time.Now.
 	Now func() time.Time
 }
@@ -177,5 +177,5 @@ func (o Options) clock() func() time.Time {
 
 // rescueOptions returns the options for reading a file that may be damaged.
 func (o Options) rescueOptions() rescue.Options {
-	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
+	return rescue.Options{Child: o.Child, ExtraTimeout: o.ExtraTimeout, Now: o.clock()}
 }

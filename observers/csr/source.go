@@ -71,7 +71,7 @@ func New(options Options) *Source {
 		approved: make(map[string]time.Time), porter: admission{make(map[string][]entry)}, crowds: make(map[string]int),
 		allowance: factsAllowance(), withheld: make(map[string]withheldFacts), around: make(map[string]journal.CSRAround),
 	}
-	s.differ = observers.NewDiffer(tell, func(yield func(string, recordedRequest) bool) {
+	s.differ = observers.NewDiffer(recordsFor, func(yield func(string, recordedRequest) bool) {
 		for _, known := range options.Known {
 			if !yield(keyOf(known.Subject), recordedOf(known.Subject, known.Facts)) {
 				return

@@ -48,8 +48,8 @@ func (c *Cluster) Shrink(id int, bytes int64) {
 	c.osds[id].capacity = bytes
 }
 
-// Reweigh sets the CRUSH weight of an OSD.
-func (c *Cluster) Reweigh(id int, weight float64) {
+// SetCrushWeight sets the CRUSH weight of an OSD.
+func (c *Cluster) SetCrushWeight(id int, weight float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.osds[id].Weight = weight
@@ -120,8 +120,8 @@ func (c *Cluster) RemoveOSD(id int) {
 	c.osds[id].Exists, c.osds[id].Up, c.osds[id].Reweight, c.osds[id].UUID = false, false, 0, ""
 }
 
-// Hold sets whether these OSDs have the only copy of some data. It ignores unknown OSDs.
-func (c *Cluster) Hold(holding bool, ids ...int) {
+// SetOnlyCopy sets whether these OSDs have the only copy of some data. It ignores unknown OSDs.
+func (c *Cluster) SetOnlyCopy(holding bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {

@@ -42,7 +42,7 @@ type Store struct {
 func (s Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.Nodes.ListNodes(ctx)
 	if err != nil {
-		return nil, kube.Lacking(err, "list", "nodes")
+		return nil, kube.NamePermission(err, "list", "nodes")
 	}
 	var mu sync.Mutex
 	all := make(map[string]journal.CertificateFacts, len(nodes))

@@ -77,8 +77,8 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some time
-// between since and now. skewOf returns 0 for a difference up to [certificates.Back].
+// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some
+// time between since and now. skewOf returns 0 for a difference up to [certificates.Back].
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
 	case read.Sub(now) > certificates.Back:
@@ -98,8 +98,8 @@ func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesO
 	}
 }
 
-// Facts returns the facts of the certificates of all primaries, by the node's name. It uses the known facts of a primary
-// that was not checked since the start of EKCO.
+// Facts returns the facts of the certificates of all primaries, by the node's name. It uses the known facts of a
+// primary that was not checked since the start of EKCO.
 func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateF
 func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	nodes, err := s.options.Nodes.ListNodes(ctx)
 	if err != nil {
-		return nil, kube.Lacking(err, "list", "nodes")
+		return nil, kube.NamePermission(err, "list", "nodes")
 	}
 	for _, node := range nodes {
 		if node.Facts.Role == journal.RolePrimary {

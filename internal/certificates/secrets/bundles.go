@@ -31,8 +31,8 @@ func (r registry) secrets() []secretOf {
 	return []secretOf{{ref: r.options.Registry, certificate: "registry.crt", key: "registry.key", most: 1}}
 }
 
-func (registry) foreign([]stored) bool      { return false }
-func (registry) consistent([]stored) string { return "" }
+func (registry) foreign([]stored) bool         { return false }
+func (registry) inconsistency([]stored) string { return "" }
 
 func (registry) original([]stored) (*journal.CertificateOriginal, error) { return nil, nil }
 
@@ -92,7 +92,7 @@ func (kurlProxy) foreign(held []stored) bool {
 	return len(chain) > 0 && certificates.Foreign(chain[0])
 }
 
-func (kurlProxy) consistent([]stored) string { return "" }
+func (kurlProxy) inconsistency([]stored) string { return "" }
 
 func (kurlProxy) original([]stored) (*journal.CertificateOriginal, error) { return nil, nil }
 
@@ -130,8 +130,8 @@ func (contour) original([]stored) (*journal.CertificateOriginal, error) { return
 
 func (contour) ready(context.Context, []stored, time.Time) error { return nil }
 
-// consistent returns a text about a certificate that the other side does not accept, or "".
-func (contour) consistent(held []stored) string {
+// inconsistency returns a text about a certificate that the other side does not accept, or "".
+func (contour) inconsistency(held []stored) string {
 	for i, h := range held {
 		other := held[1-i]
 		if !certificates.SignedBy(h.chain[0], other.ca) {

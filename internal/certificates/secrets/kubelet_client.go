@@ -50,8 +50,8 @@ func (k kubeletClient) secrets() []secretOf {
 	return []secretOf{{ref: k.options.KubeletClient, certificate: "client.crt", key: "client.key", most: 1}}
 }
 
-func (kubeletClient) foreign([]stored) bool      { return false }
-func (kubeletClient) consistent([]stored) string { return "" }
+func (kubeletClient) foreign([]stored) bool         { return false }
+func (kubeletClient) inconsistency([]stored) string { return "" }
 
 func (k kubeletClient) original(held []stored) (*journal.CertificateOriginal, error) {
 	client, err := k.options.Client()

@@ -87,8 +87,8 @@ type bundle interface {
 	secrets() []secretOf
 	// foreign reports whether the certificates are a customer's own.
 	foreign(held []stored) bool
-	// consistent returns a text about certificates that do not belong together, or "".
-	consistent(held []stored) string
+	// inconsistency returns a text about certificates that do not belong together, or "".
+	inconsistency(held []stored) string
 	// original returns the original of the certificate if the certificate is a copy, otherwise nil.
 	original(held []stored) (*journal.CertificateOriginal, error)
 	// ready returns an error if the certificates cannot be renewed.
@@ -252,7 +252,7 @@ func (h *stored) certificates(facts *journal.CertificateFacts) (err error) {
 		err = fmt.Errorf("read %s: it has %d certificates, and should have no more than %d", file.Name, len(h.chain), h.of.most)
 	}
 	if err != nil {
-		h.chain = file.Legible(maxReported)
+		h.chain = file.LegibleCertificates(maxReported)
 	}
 	for _, certificate := range h.chain {
 		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, certificate))
@@ -261,7 +261,7 @@ func (h *stored) certificates(facts *journal.CertificateFacts) (err error) {
 		return err
 	}
 	file = h.secret.file(h.of.ca)
-	if h.ca, err = file.One(); err == nil {
+	if h.ca, err = file.OneCertificate(); err == nil {
 		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, h.ca))
 	}
 	return err
@@ -294,9 +294,9 @@ func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 // Due reports whether certificates must be renewed, and why.
 type Due func(facts journal.CertificateFacts) (why string, due bool)
 
-// Renewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
+// WhyNotRenewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
 // together.
-func (s *Store) Renewed(ctx context.Context, of journal.Subject, due Due) (facts journal.CertificateFacts, lacks string, err error) {
+func (s *Store) WhyNotRenewed(ctx context.Context, of journal.Subject, due Due) (facts journal.CertificateFacts, lacks string, err error) {
 	facts, all, err := s.read(ctx, of)
 	switch {
 	case err != nil:
@@ -309,7 +309,7 @@ func (s *Store) Renewed(ctx context.Context, of journal.Subject, due Due) (facts
 	if why, is := due(facts); is {
 		return facts, why, nil
 	}
-	return facts, s.bundles[of.Name].consistent(all), nil
+	return facts, s.bundles[of.Name].inconsistency(all), nil
 }
 
 // Renew writes new certificates into the Secrets, each only if the Secret has not changed since it was read. It
@@ -323,7 +323,7 @@ func (s *Store) Renew(ctx context.Context, of journal.Subject, due Due) (journal
 	switch _, is := due(facts); {
 	case facts.Unreadable != "":
 		return facts, fmt.Errorf("renew %s %s: %s", of.Kind, of.Name, facts.Unreadable)
-	case facts.Foreign, !is && b.consistent(all) == "":
+	case facts.Foreign, !is && b.inconsistency(all) == "":
 		return facts, nil
 	}
 	before := contents(all)

@@ -141,8 +141,8 @@ func (c *Cluster) Made(name string) int {
 	return c.made[name]
 }
 
-// Most returns the maximum number of unfinished pods at the same time.
-func (c *Cluster) Most() int {
+// MaxAtOnce returns the maximum number of unfinished pods at the same time.
+func (c *Cluster) MaxAtOnce() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.most

@@ -169,7 +169,7 @@ func (o *Objects) keep(ref kube.Ref, object map[string]any, manager string) (uid
 		}
 	}
 	meta["generation"] = generation
-	own(meta, before, object["spec"], manager)
+	setOwners(meta, before, object["spec"], manager)
 	object["metadata"] = meta
 	o.drop(ref)
 	o.objects[ref] = object

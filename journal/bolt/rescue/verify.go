@@ -54,9 +54,9 @@ func Verify(path string) (Report, error) {
 	return report, errors.Join(neighbours.ClassifyError(path, false, err), files.Release(lock, true))
 }
 
-// Sound checks a file as thoroughly as each opening of a journal does, in this process and without a lock. Unlike
+// CheckFile checks a file as thoroughly as each opening of a journal does, in this process and without a lock. Unlike
 // [Verify], it does not compare the index with the records, and does not run bbolt's own check.
-func Sound(path string) error {
+func CheckFile(path string) error {
 	_, err := verify(path, false)
 	return err
 }

@@ -32,9 +32,9 @@ func FreeName(begin, separator, end string) (string, error) {
 	}
 }
 
-// SetAsideBefore returns the existing files with a name that begins with prefix, the oldest first. prefix is the prefix
+// ListSetAside returns the existing files with a name that begins with prefix, the oldest first. prefix is the prefix
 // that was given to [AsideName].
-func SetAsideBefore(prefix string) ([]string, error) {
+func ListSetAside(prefix string) ([]string, error) {
 	directory, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(filepath.Clean(directory))
 	if err != nil {

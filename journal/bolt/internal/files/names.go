@@ -26,5 +26,5 @@ const ExportEnding = ".ndjson.gz"
 // ExportBase returns the start of the names of exports from the journal at path.
 func ExportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
-// BesidePrefix returns the start of the names of temporary directories next to the journal at path.
-func BesidePrefix(path string) string { return filepath.Base(path) + ".beside-" }
+// TempDirPrefix returns the start of the names of temporary directories next to the journal at path.
+func TempDirPrefix(path string) string { return filepath.Base(path) + ".beside-" }

@@ -44,7 +44,7 @@ func (r *ActionRecord) Fold(e Event, p Payload) error {
 	switch p := p.(type) {
 	case *ActionPlanned:
 		if r.Planned {
-			return fmt.Errorf("the action %s is planned already", r.ID)
+			return fmt.Errorf("action %s already has a plan", r.ID)
 		}
 		r.Planned, r.Plan = true, p.Plan
 	case *ActionHeld:

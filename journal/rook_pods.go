@@ -129,7 +129,7 @@ func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	switch {
 	case kind == RookOperatorConfig.Kind:
 	case kind == KindCephMDS && !live.OneNode && !live.Spread:
-		return "the MDS are not placed as kURL does on a single node"
+		return "the placement of the MDS is not the one that kURL sets on a single node"
 	case kind == KindCephMDS:
 	case live.Priority != "" && live.Priority != i.Class:
 		return "its pods have priority class " + live.Priority

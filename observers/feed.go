@@ -105,7 +105,7 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
 		// Report it, because the broken stream can be the only sign that the server hangs.
-		f.monitor.suspectOutage(fmt.Errorf("the watch of %s broke off", f.name))
+		f.monitor.suspectOutage(fmt.Errorf("the connection of the watch of %s broke", f.name))
 	}
 	return err
 }

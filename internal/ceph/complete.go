@@ -33,7 +33,7 @@ func incomplete(tree Tree, pools []Pool, pgs []PG, copies int, has func(PG, Pool
 	for _, pg := range pgs {
 		i := slices.IndexFunc(pools, func(p Pool) bool { return p.ID == pg.Pool })
 		if i < 0 {
-			return fmt.Sprintf("the pool of placement group %sis unknown", pg.ID)
+			return fmt.Sprintf("the pool of placement group %s is unknown", pg.ID)
 		}
 		if !has(pg, pools[i]) {
 			return fmt.Sprintf("placement group %s is %s", pg.ID, pg.State)

@@ -118,7 +118,7 @@ func (c *Client) answerAlone(q *sharedQuery, began time.Time, tried bool) {
 }
 
 // errNoSession means that no session was tried.
-var errNoSession = errors.New("one process for each query")
+var errNoSession = errors.New("each query needs its own process")
 
 // querySession sends queries to one session. After any error the caller must repeat each query in a separate process.
 func (c *Client) querySession(group []*sharedQuery, began time.Time) ([][]byte, error) {

@@ -191,7 +191,7 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 			try:  key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")})),
 			want: []string{"x.key", "encrypted"}, is: ErrEncrypted,
 		},
-		"a key that is none": {try: key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: []byte("secret")})), want: []string{"x.key", "its type is RSA PRIVATE KEY, but its content is not"}},
+		"a key that is none": {try: key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: []byte("secret")})), want: []string{"x.key", "its type is RSA PRIVATE KEY, but its content has another type"}},
 		"empty":              {try: one([]byte(" \n")), want: []string{"x.crt", "it is empty"}},
 		"an empty key":       {try: key(), want: []string{"x.key", "it is empty"}},
 		"a symbolic link":    {try: func() error { _, err := ReadFile(link); return err }, want: []string{"link.crt", "symbolic link"}, is: ErrLink},

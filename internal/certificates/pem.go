@@ -165,7 +165,7 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 		return nil, fmt.Errorf("it is a %s, want a private key", typeOf(block))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("its type is %s, but its content is not", typeOf(block))
+		return nil, fmt.Errorf("its type is %s, but its content has another type", typeOf(block))
 	}
 	signer, is := key.(crypto.Signer)
 	if !is {
@@ -223,13 +223,13 @@ func EncodeKey(key crypto.Signer) ([]byte, error) {
 	case *ecdsa.PrivateKey:
 		der, err := x509.MarshalECPrivateKey(k)
 		if err != nil {
-			return nil, fmt.Errorf("write down a key: %w", err)
+			return nil, fmt.Errorf("encode a key: %w", err)
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: blockEC, Bytes: der}), nil
 	case ed25519.PrivateKey:
 		der, err := x509.MarshalPKCS8PrivateKey(k)
 		if err != nil {
-			return nil, fmt.Errorf("write down a key: %w", err)
+			return nil, fmt.Errorf("encode a key: %w", err)
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
 	}

@@ -59,7 +59,7 @@ func (n APIServerNames) change() (ChangedNames, error) {
 		return ChangedNames{}, err
 	}
 	if !n.Now.Before(old.NotAfter) {
-		return ChangedNames{}, fmt.Errorf("%s expired at %s, and other names would not change that; renew it first", certificatePath, stamp(old.NotAfter))
+		return ChangedNames{}, fmt.Errorf("%s expired at %s; renew it before you change its names", certificatePath, stamp(old.NotAfter))
 	}
 	if err := n.check(canonical(hostNames(old))); err != nil {
 		return ChangedNames{}, err

@@ -80,7 +80,7 @@ func (c *Client) Read(ctx context.Context, name string) (Request, error) {
 // Approve implements [API].
 func (c *Client) Approve(ctx context.Context, request Request, message string) error {
 	if request.object == nil {
-		return fmt.Errorf("approve certificate signing request %s: it was not read", request.Name)
+		return fmt.Errorf("approve certificate signing request %s: its object was not kept after the read", request.Name)
 	}
 	approved := request.object.DeepCopy()
 	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

@@ -59,10 +59,10 @@ func Match(members []Member, node string, peerURLs, others []string) (Member, er
 	case len(elsewhere) > 0 && len(nameless) > 0:
 		return Member{}, ambiguous(node, append(elsewhere, nameless...))
 	case len(elsewhere) > 0:
-		return Member{}, fmt.Errorf("node %s: %w: %s, but the node's are %s; if it is the node's anyway, "+
+		return Member{}, fmt.Errorf("node %s: %w: %s, but the node's peer URLs are %s; if the member is the node's anyway, "+
 			"remove it with etcdctl member remove", node, ErrOtherAddress, list(elsewhere), strings.Join(peerURLs, ", "))
 	case slices.ContainsFunc(nameless, func(m Member) bool { return m.HasPeerURL(others) }):
-		return Member{}, fmt.Errorf("node %s: %w: %s has not started, and another node has its address now: wait until it "+
+		return Member{}, fmt.Errorf("node %s: %w: %s has not started, and another node has its address now: wait until that node "+
 			"has joined; if it never will, remove the member with etcdctl member remove", node, ErrAmbiguous, list(nameless))
 	case len(nameless) == 1:
 		return nameless[0], nil
@@ -87,7 +87,7 @@ func Confirm(members []Member, captured Member, node string) (Member, error) {
 }
 
 func ambiguous(node string, candidates []Member) error {
-	return fmt.Errorf("node %s: %w: %s; remove the dead one with etcdctl member remove", node, ErrAmbiguous, list(candidates))
+	return fmt.Errorf("node %s: %w: %s; remove the dead member with etcdctl member remove", node, ErrAmbiguous, list(candidates))
 }
 
 func list(members []Member) string {

@@ -49,7 +49,7 @@ func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, s
 	level := slog.LevelWarn
 	switch {
 	case err == nil && *trouble != "":
-		t.log.Info("the pods of host tasks that are left behind can be removed again")
+		t.log.Info("EKCO can again remove pods of host tasks that were left behind")
 		*trouble = ""
 		return
 	case err == nil, ctx.Err() != nil:

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrUnknownShape means that neither kubeadm nor an earlier EKCO wrote such a ClusterStatus, so EKCO does not change it.
-var ErrUnknownShape = errors.New("the ClusterStatus in ConfigMap kube-system/kubeadm-config is of an unknown shape")
+var ErrUnknownShape = errors.New("the ClusterStatus in ConfigMap kube-system/kubeadm-config has an unknown form")
 
 func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %s; edit it by hand", ErrUnknownShape, fmt.Sprintf(format, args...))

@@ -54,7 +54,7 @@ type Pod struct {
 func (p Pod) Lacks(on journal.LoadBalancerOnNode) string {
 	switch {
 	case p.Image != on.Image || p.Version != on.Version:
-		return fmt.Sprintf("pod %s has image %s and file version %s, its manifest %s and %s", p.Name, p.Image, p.Version, on.Image, on.Version)
+		return fmt.Sprintf("pod %s has image %s and file version %s, but its manifest has image %s and file version %s", p.Name, p.Image, p.Version, on.Image, on.Version)
 	case !p.Runs:
 		return fmt.Sprintf("pod %s does not run", p.Name)
 	}

@@ -78,7 +78,7 @@ func (h Host) ReadWithin(ctx context.Context, limit time.Duration) (Report, erro
 	case r := <-read:
 		return r, nil
 	case <-ctx.Done():
-		return Report{}, fmt.Errorf("reading the host takes longer than %s; look for a file system there that hangs", limit)
+		return Report{}, fmt.Errorf("reading the host takes longer than %s; look for a hanging file system on the host", limit)
 	}
 }
 

@@ -135,7 +135,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 func (u *Unit) late(seen state, starts int, cause error) error {
 	is := "is not active again in time: " + seen.String()
 	if starts > 1 {
-		is = fmt.Sprintf("does not stay active: it was seen to start %d times, and ended within %s each time", starts, u.systemd.MinActiveTime)
+		is = fmt.Sprintf("does not stay active: it started %d times, and ended within %s each time", starts, u.systemd.MinActiveTime)
 	}
 	return fmt.Errorf("%s was restarted and %s; see journalctl -u %s: %w", u.name, is, u.name, cause)
 }

@@ -90,7 +90,7 @@ func foreignFile(ctx context.Context, path string, options Options, clusterUID s
 	case err != nil:
 		return found, "", err
 	case report.ClusterUID == "" || clusterUID == "" || report.ClusterUID == clusterUID:
-		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: EKCO leaves it unchanged", path, report.JournalID, report.ClusterUID, clusterUID)
+		return found, "", fmt.Errorf("%s is journal %s of cluster %q, but this is cluster %q: EKCO does not change the file", path, report.JournalID, report.ClusterUID, clusterUID)
 	}
 	stat, err := readStat(ctx, path)
 	return journal.JournalReplaced{

@@ -180,7 +180,7 @@ func (of Static) serves(ctx context.Context) error {
 }
 
 // errNotCheckable is the error of a component that EKCO cannot check after a restart.
-var errNotCheckable = errors.New("its manifest has neither an httpGet probe nor a secure port, so EKCO could not see it come back; add a livenessProbe")
+var errNotCheckable = errors.New("its manifest has neither an httpGet probe nor a secure port, so EKCO could not check that it works after a restart; add a livenessProbe")
 
 // LastWords implements [Kubelet].
 func (h OnHost) LastWords(of Static, uid string) string {

@@ -101,7 +101,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 	server := ""
 	defer func() {
 		if len(r.result.Missing) == len(items) {
-			err = fmt.Errorf("%s has none of the certificates of a control plane; run this on a primary", r.Dir)
+			err = fmt.Errorf("%s has none of the certificates of a control plane; run the command on a primary", r.Dir)
 		}
 	}()
 	for _, i := range items {
@@ -223,7 +223,7 @@ func (r *run) askBeforeRestart(ctx context.Context, due []held) map[string]error
 		}
 		static.Serves = "" // before the restart, any certificate is correct
 		if err := r.answersSoon(ctx, static); err != nil {
-			unwell[name] = fmt.Errorf("%s does not answer, so EKCO does not restart it, or what needs it, for new certificates: %w", name, err)
+			unwell[name] = fmt.Errorf("%s does not answer, so EKCO does not restart it or the components that need it for new certificates: %w", name, err)
 		}
 	}
 	return unwell

@@ -126,7 +126,7 @@ func (r *run) withOwnerAdvice(err error) error {
 	if r.ByHand || !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return fmt.Errorf("%w; EKCO's pod may not do that: make root the owner, or run on this host: ekco rotate-certs", err)
+	return fmt.Errorf("%w; EKCO's pod may change only files of root: make root the owner, or run on this host: ekco rotate-certs", err)
 }
 
 // failForNow adds an error to the result. The next rotation tries the failed change again.
@@ -203,7 +203,7 @@ func (r *run) removeLeftovers() error {
 	}
 	for _, path := range paths {
 		if err := durable.RemoveTemp(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("tidy up next to %s: %w", r.at(path), err)
+			return fmt.Errorf("remove leftover files next to %s: %w", r.at(path), err)
 		}
 	}
 	return nil

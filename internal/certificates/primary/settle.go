@@ -89,7 +89,7 @@ func (r *run) begin(c *record, one restart) (*waited, error) {
 	case !fresh, marked == c.ID+restored:
 		return nil, nil
 	case r.apiAway:
-		return nil, fmt.Errorf("%s is not restarted for its new certificates, since %s, which it needs, does not answer; run this again when it does", one.Name, apiServer)
+		return nil, fmt.Errorf("%[2]s does not answer, so %[1]s, which needs it, is not restarted for its new certificates; repeat the rotation when %[2]s answers", one.Name, apiServer)
 	}
 	r.say("Restarting %s for its new certificates", one.Name)
 	if err := r.mark(one.Name, c.ID); err != nil {
@@ -125,7 +125,7 @@ func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 		select {
 		case <-next.C:
 		case <-ctx.Done():
-			return fmt.Errorf("interrupted while waiting for %s; run this again: %w", waiting[0].Name, ctx.Err())
+			return fmt.Errorf("interrupted while waiting for %s; repeat the rotation: %w", waiting[0].Name, ctx.Err())
 		}
 		waiting = slices.DeleteFunc(waiting, func(w *waited) bool { return r.settled(ctx, c, w) })
 	}
@@ -199,20 +199,20 @@ func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 		why += fmt.Sprintf("; the last line of its log: %q", words)
 	}
 	if w.Expired {
-		r.failForNow(fmt.Errorf("%s; its old certificates have expired, and are not restored. It may wait for other primaries, whose certificates have expired as well: renew those, then run this again", why))
+		r.failForNow(fmt.Errorf("%s; its old certificates have expired, and are not restored. The component may wait for other primaries whose certificates have expired, too: renew those, then repeat the rotation", why))
 		return
 	}
 	if err := r.restoreAll(c, w); err != nil {
-		r.failForNow(fmt.Errorf("%s; and the old ones could not be restored; run this again: %w", why, err))
+		r.failForNow(fmt.Errorf("%s; and its old certificates could not be restored; repeat the rotation: %w", why, err))
 		return
 	}
 	after := r.awaitRestored(ctx, w)
 	r.apiAway = r.apiAway || w.Name == apiServer && after != nil
 	if after == nil {
-		r.fail(fmt.Errorf("%s; its old ones were restored, and it answers", why))
+		r.fail(fmt.Errorf("%s; its old certificates were restored, and it answers", why))
 		return
 	}
-	r.fail(fmt.Errorf("%s; its old ones were restored, but it does not answer yet: %w", why, after))
+	r.fail(fmt.Errorf("%s; its old certificates were restored, but it does not answer yet: %w", why, after))
 }
 
 // restoreAll restores the old files of a component, and restarts it again if it was restarted.

@@ -51,7 +51,7 @@ func Child(arguments []string, stdout, stderr io.Writer) int {
 	case childSalvage:
 		err = scavenge(path, out)
 	default:
-		err = fmt.Errorf("unknown work %q", arguments[0])
+		err = fmt.Errorf("unknown task %q", arguments[0])
 	}
 	if err := errors.Join(err, out.Flush()); err != nil {
 		fmt.Fprintln(stderr, err)

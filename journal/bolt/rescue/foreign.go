@@ -134,7 +134,7 @@ func FindNeighbourFiles(path string) NeighbourFiles {
 }
 
 // errOverwritten is the error for a journal whose whole content was overwritten.
-var errOverwritten = errors.New("it no longer has anything of a journal")
+var errOverwritten = errors.New("nothing of the journal is left in it")
 
 // ClassifyError converts the error of a verification, using the files next to the journal. If these files show that
 // there was a journal, a file without content is a damaged journal. If own is set, so that only EKCO uses the path,

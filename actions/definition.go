@@ -35,13 +35,13 @@ type Definition struct {
 	// this EKCO has mirrored its actions, because another EKCO cannot mirror its own actions at the same time.
 	Exclusive bool
 
-	// For returns the definition to use instead of this one for the subject. It may be nil.
+	// For, if not nil, returns the definition to use for the subject instead of this one.
 	For func(subject journal.Subject) Definition
 
 	// Plan captures all facts that the action needs, and lists its steps. It changes nothing. If it returns an error,
 	// EKCO holds the action visibly and calls Plan again later.
 	Plan func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
-	// Steps has the code of the planned steps, by the steps' Does.
+	// Steps maps the kind of a step ([journal.PlannedStep.Does]) to its code.
 	Steps map[string]StepDef
 	// Preflights has the checks of this kind, by name. They take precedence over [Config.Preflights].
 	Preflights map[string]Preflight

@@ -63,7 +63,7 @@ func (a *run) takesDomains(g *group) bool {
 }
 
 // takeDomains locks the domains of steps whose preflights passed. When it has the locks, it runs the preflights of
-// [Kind.askedLast] again: an action that ended in the meantime may have changed what they check.
+// [Kind.isLastPreflight] again: an action that ended in the meantime may have changed what they check.
 func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func([]Check)) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true
@@ -77,7 +77,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 	}
 	var names []string
 	for _, check := range checks {
-		if a.kind.askedLast(check.Preflight) {
+		if a.kind.isLastPreflight(check.Preflight) {
 			names = append(names, check.Preflight)
 		}
 	}

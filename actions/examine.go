@@ -90,14 +90,14 @@ func callProve(ctx context.Context, code StepDef, step StepContext) (result proo
 }
 
 // check runs preflights and returns their answers in the order of names. It runs all of them, because the gravest
-// answer decides and persons should see every answer. It runs the preflights of [Kind.askedLast] after the others, so
-// that their answers are recent when the step starts. It returns an error if a preflight could not run.
+// answer decides and persons should see every answer. It runs the preflights of [Kind.isLastPreflight] after the
+// others, so that their answers are recent when the step starts. It returns an error if a preflight could not run.
 func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, pending *pendingCheck) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
 		var group sync.WaitGroup
 		for i, name := range names {
-			if kind.askedLast(name) != last {
+			if kind.isLastPreflight(name) != last {
 				continue
 			}
 			group.Go(func() {

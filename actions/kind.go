@@ -32,8 +32,8 @@ func (k *Kind) expandPolicy(steps []journal.PlannedStep) {
 	}
 }
 
-// policyRules lists the rules of policy that run before every step of an action.
-func (k *Kind) policyRules(record journal.ActionRecord) []string {
+// rulesFor lists the rules of policy that run before every step of the action.
+func (k *Kind) rulesFor(record journal.ActionRecord) []string {
 	rules := []string{SafeMode}
 	if record.ByPerson() {
 		return rules
@@ -49,8 +49,8 @@ func (k *Kind) isPolicy(name string) bool {
 	return name == SafeMode || name == fsm.RuleContested || slices.Contains(k.Rules, name)
 }
 
-// askedLast reports whether a preflight runs after all others have answered, so that its answer is recent: a preflight
-// in [Definition.AskedLast], or a rule of policy.
-func (k *Kind) askedLast(name string) bool {
+// isLastPreflight reports whether a preflight runs after all others have answered, so that its answer is recent: a
+// preflight in [Definition.AskedLast], or a rule of policy.
+func (k *Kind) isLastPreflight(name string) bool {
 	return slices.Contains(k.AskedLast, name) || k.isPolicy(name)
 }

@@ -225,7 +225,7 @@ func (a *run) startStep(s *stepState) {
 	a.launches = append(a.launches, func() {
 		step, work, waiting := a.contextFor(s.planned), a.effectContext(s), a.proofContext()
 		step.note, step.mirrored = a.noteFunc(s), a.cfg.Preflights[Mirrored]
-		step.ask, step.askedLast = a.askFunc(s, step), a.kind.askedLast
+		step.ask, step.askedLast = a.askFunc(s, step), a.kind.isLastPreflight
 		a.startAsync(func() func() {
 			result := attempt(work, waiting, s.code, step)
 			return func() { a.recordAttempt(s, result) }

@@ -15,7 +15,7 @@ const SafeMode = fsm.RuleSafeMode
 
 // withGuards adds preflights that must run even if the plan does not list them, as plans of older versions may not.
 func (r *Runner) withGuards(kind *Kind, record journal.ActionRecord, planned journal.PlannedStep) journal.PlannedStep {
-	guards := kind.policyRules(record)
+	guards := kind.rulesFor(record)
 	if r.cfg.Preflights[Mirrored] != nil && kind.mustBeMirrored(record, planned) {
 		guards = append(guards, Mirrored)
 	}

@@ -117,7 +117,7 @@ func Abandon(reason string) Verdict { return Verdict{Kind: VerdictAbandon, Reaso
 
 // holdIfTooLate turns a [VerdictAbandon] into a hold, for an action past its point of no return.
 func (v Verdict) holdIfTooLate() Verdict {
-	reason := v.Reason + "; the action is past its point of no return and waits until that changes"
+	reason := v.Reason + "; the action is past its point of no return, so it waits until this reason is gone"
 	if v.Advice != "" {
 		reason += ": " + v.Advice
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Admitter is a [Machine] that answers persons' requests itself, for example because they may be about objects that
-// EKCO never saw. For a machine that does not implement it, [AdmitPresent] answers requests.
+// EKCO never saw. For a machine that does not implement it, [AdmitExisting] answers requests.
 type Admitter interface {
 	Admit(s *State, p Policy, now time.Time, request Request) (Admission, error)
 }
@@ -45,12 +45,12 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 			return own.Admit(s, p, now, request)
 		}
 	}
-	return AdmitPresent(s, p, now, request)
+	return AdmitExisting(s, p, now, request)
 }
 
-// AdmitPresent answers a request about a thing that exists. An [Admitter] also calls it for such requests. A person
+// AdmitExisting answers a request about a thing that exists. An [Admitter] also calls it for such requests. A person
 // must be allowed to request the kind of action; see [State.MayAsk].
-func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission, error) {
+func AdmitExisting(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	kind := s.Kind(request.Kind)
 	t := s.presentThing(kind.Machine, request.Name)
 	if t == nil {

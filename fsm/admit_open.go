@@ -27,7 +27,7 @@ func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecor
 type OpenAnswer struct {
 	// Note is added to the message, after the name of the actor who requested the open action.
 	Note string
-	// RetryReason is the reason in the event action.retried, if the open action has stalled.
+	// RetryReason is the reason to record in action.retried, if the open action has stalled and is retried.
 	RetryReason string
 	// Replace admits a new action that replaces the open one.
 	Replace func() (Admission, error)

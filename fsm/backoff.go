@@ -23,8 +23,8 @@ type FailedAttempts struct {
 	Outcome journal.Outcome `json:"outcome"`
 	Reason  string          `json:"reason"`
 	At      time.Time       `json:"at"`
-	// Times is the number of consecutive failed attempts. FactsSeq is the event that had the thing's last facts at the
-	// end of the last attempt.
+	// Times is the number of consecutive failed attempts. FactsSeq is the number of the event with the newest facts about
+	// the thing at the time when the last attempt ended.
 	Times    int    `json:"times"`
 	FactsSeq uint64 `json:"facts_seq"`
 }

@@ -94,8 +94,8 @@ func limitTo(now time.Time) timeChange {
 }
 
 // moveAges changes the times whose age decides whether a destructive action is allowed: the times that machines visit
-// in Ages; the ends of actions and steps; failed attempts; contests; and pauses that were set at or before the event
-// upTo.
+// in VisitAges; the ends of actions and steps; failed attempts; contests; and pauses that were set at or before the
+// event upTo.
 func (s *State) moveAges(upTo uint64, m timeChange) {
 	for _, t := range s.Things {
 		for kind, failed := range t.Failed {
@@ -114,7 +114,7 @@ func (s *State) moveAges(upTo uint64, m timeChange) {
 			m.apply(&moved.Before)
 			t.Contests[key] = &moved
 		}
-		t.machine.Ages(t, m.apply)
+		t.machine.VisitAges(t, m.apply)
 	}
 	for _, contests := range s.Inherited {
 		for _, contest := range contests {
@@ -154,7 +154,7 @@ func (s *State) moveTimes(m timeChange) {
 	}
 	for _, t := range s.Things {
 		m.apply(&t.Since)
-		t.machine.Past(t, m.apply)
+		t.machine.VisitOtherTimes(t, m.apply)
 	}
 	for _, rec := range s.Actions {
 		m.apply(&rec.RequestedAt)

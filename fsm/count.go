@@ -26,7 +26,8 @@ func (s *State) countThings(name string) (c count) {
 	return c
 }
 
-// Members yields the things of a machine that [State.Count] counts, in no order, and whether each is ready.
+// Members yields the things of a machine that [State.Count] counts, in no order. The bool says whether the thing is
+// ready.
 func (s *State) Members(machine string) iter.Seq2[*Thing, bool] {
 	return func(yield func(*Thing, bool) bool) {
 		m := s.cache.machines[machine]

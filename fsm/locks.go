@@ -20,7 +20,7 @@ func Occupied(rec *journal.ActionRecord, now time.Time) map[string]string {
 func ownLocks(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
 	return selectLocks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool {
 		own := slices.Contains(steps, planned.ID) || rec.Cancelling != nil
-		return (own && holdsLocks(step, planned, now)) || (!step.Done() && step.Keeps(planned, now))
+		return (own && holdsLocks(step, planned, now)) || (!step.Done() && step.KeepsLocks(planned, now))
 	})
 }
 
@@ -50,5 +50,5 @@ func selectLocks(rec *journal.ActionRecord, selected func(journal.StepRecord, jo
 
 // holdsLocks reports whether the step holds its locks at the given time.
 func holdsLocks(step journal.StepRecord, planned journal.PlannedStep, now time.Time) bool {
-	return step.Open || (!step.Done() && step.Keeps(planned, now))
+	return step.Open || (!step.Done() && step.KeepsLocks(planned, now))
 }

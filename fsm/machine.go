@@ -16,8 +16,8 @@ type Capability struct {
 }
 
 // Machine defines the behaviour of things of one sort. It has no state of its own, because all data is in the things.
-// Only Fold, Observed, Gone, Opened, Ended, Stepped, Loaded, Ages, Past and [Adopter] may change anything. A machine
-// embeds [Base] for the methods that it does not need.
+// Only Fold, Observed, Gone, Opened, Ended, Stepped, Loaded, VisitAges, VisitOtherTimes and [Adopter] may change
+// anything. A machine embeds [Base] for the methods that it does not need.
 type Machine interface {
 	// Name returns the name of the machine. It is also shown in the status and is a label of metrics.
 	Name() string
@@ -66,10 +66,10 @@ type Machine interface {
 	// Loaded is called after a thing was read from a snapshot. JSON can express data that Fold does not expect, such as
 	// a nil in a map of pointers.
 	Loaded(t *Thing)
-	// Ages calls visit with each time in the thing's data whose age decides whether a destructive action is allowed.
-	// Past calls visit with the other times. All these times are by EKCO's clock, and visit may change them.
-	Ages(t *Thing, visit func(*time.Time))
-	Past(t *Thing, visit func(*time.Time))
+	// VisitAges calls visit with each time in the thing's data whose age decides whether a destructive action is allowed.
+	// VisitOtherTimes calls visit with the other times. All these times are by EKCO's clock, and visit may change them.
+	VisitAges(t *Thing, visit func(*time.Time))
+	VisitOtherTimes(t *Thing, visit func(*time.Time))
 	// Needs adds the events from which a replay gets the thing's data, except its last facts and its last actions.
 	Needs(t *Thing, needs *Needs)
 
@@ -149,11 +149,11 @@ func (Base) Ended(*State, *Thing, *journal.ActionRecord, *journal.ActionEnded) (
 // Loaded implements [Machine].
 func (Base) Loaded(*Thing) {}
 
-// Ages implements [Machine].
-func (Base) Ages(*Thing, func(*time.Time)) {}
+// VisitAges implements [Machine].
+func (Base) VisitAges(*Thing, func(*time.Time)) {}
 
-// Past implements [Machine].
-func (Base) Past(*Thing, func(*time.Time)) {}
+// VisitOtherTimes implements [Machine].
+func (Base) VisitOtherTimes(*Thing, func(*time.Time)) {}
 
 // Needs implements [Machine].
 func (Base) Needs(*Thing, *Needs) {}

@@ -14,8 +14,8 @@ import (
 type ObjectFacts[F any] interface {
 	// Changes returns how often any client changed the object's spec, like metadata.generation.
 	Changes() int64
-	// Of returns the facts with the UID of the object.
-	Of(uid string) F
+	// WithUID returns the facts with the UID of the object.
+	WithUID(uid string) F
 }
 
 // Object is the data of a machine about one object. A machine uses it as [Thing.Data], or embeds it there.
@@ -59,7 +59,7 @@ func (o *Object[F]) observe(t *Thing, facts json.RawMessage) error {
 	if err := json.Unmarshal(facts, &now); err != nil {
 		return fmt.Errorf("read the facts of %s: %w", t.Name, err)
 	}
-	o.Facts, o.Lost = now.Of(t.UID), ""
+	o.Facts, o.Lost = now.WithUID(t.UID), ""
 	return nil
 }
 
@@ -72,7 +72,7 @@ func KnownObjects[F ObjectFacts[F]](s *State, machine string) map[string]F {
 	known := map[string]F{}
 	for _, t := range s.Things {
 		if t.Machine() == machine && t.GoneSeq == 0 {
-			known[t.Name] = t.Data.(interface{ object() *Object[F] }).object().Facts.Of(t.UID)
+			known[t.Name] = t.Data.(interface{ object() *Object[F] }).object().Facts.WithUID(t.UID)
 		}
 	}
 	return known

@@ -53,8 +53,8 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 const maxBlameTime = 5 * time.Minute
 
 // LostSoonAfter reports whether a change may be the reason why a thing was ready (was) and is not ready now (is).
-// changed is when the change ended, or zero. The machine must visit changed in its Ages, so that time in which EKCO did
-// not run does not count: the change may have stopped the node on which EKCO runs.
+// changed is when the change ended, or zero. The machine must visit changed in its VisitAges, so that time in which
+// EKCO did not run does not count: the change may have stopped the node on which EKCO runs.
 func LostSoonAfter(changed time.Time, was, is bool, now time.Time) bool {
 	return was && !is && now.Sub(changed) < maxBlameTime
 }

@@ -39,7 +39,7 @@ type Change struct {
 	// Key identifies the change of a thing. Two changes with the same Key are the same one, even if other fields
 	// differ.
 	Key string `json:"key"`
-	// Field names the changed field, From and To its values, for people.
+	// Field names the changed field, for people. From and To are its old and its new value.
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -103,8 +103,7 @@ type PlannedStep struct {
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
 	// Domains are locks that the step holds while it runs: until then, no step of another action can have one of them.
 	Domains []string `json:"domains,omitempty"`
-	// KeepsDomains makes the step hold its locks also between its attempts, until it is verified, but for at most
-	// Timeout.
+	// KeepsDomains makes the step keep its locks between its attempts until the step is done, but for at most Timeout.
 	KeepsDomains bool `json:"keeps_domains,omitempty"`
 }
 
@@ -190,8 +189,8 @@ type StepStarted struct {
 	Attempt int    `json:"attempt"`
 }
 
-// StepNoted records what a running step needs after an interruption, for example its progress. These are the outputs of
-// the step until it ends.
+// StepNoted records what a running step needs after an interruption, for example its progress. Until the step ends,
+// this counts as its outputs.
 type StepNoted struct {
 	Step    string          `json:"step"`
 	Attempt int             `json:"attempt"`
@@ -364,7 +363,7 @@ type Warning struct {
 	Preflight string `json:"preflight"`
 	Key       string `json:"key,omitempty"`
 	Text      string `json:"text"`
-	// Actor is the person or program that got the warning, At the time.
+	// Actor is the person or program that got the warning. At is when it got the warning.
 	Actor string    `json:"actor"`
 	At    time.Time `json:"at,omitzero"`
 }

@@ -90,7 +90,7 @@ type CertificateOriginal struct {
 	CopySigned bool `json:"copy_signed,omitempty"`
 }
 
-// CertificateWithin is a warning level: a limit below which the remaining validity of a certificate is.
+// CertificateWithin is a warning level: the remaining validity of a certificate is below this limit.
 type CertificateWithin string
 
 // The remaining validities at which EKCO warns.
@@ -130,8 +130,8 @@ func (f CertificateFacts) Ends() (end time.Time) {
 // Changes returns 0, because certificates have no generation number. It implements fsm.ObjectFacts.
 func (f CertificateFacts) Changes() int64 { return 0 }
 
-// Of returns the facts unchanged, because certificates have no UID. It implements fsm.ObjectFacts.
-func (f CertificateFacts) Of(string) CertificateFacts { return f }
+// WithUID returns the facts unchanged, because certificates have no UID. It implements fsm.ObjectFacts.
+func (f CertificateFacts) WithUID(string) CertificateFacts { return f }
 
 // CertificateInput is the input of a renew-certificate.
 type CertificateInput struct {

@@ -15,8 +15,8 @@ type CSR struct {
 	Signer    string `json:"signer,omitempty"`
 	// Fingerprint is the SHA-256 hash of the request as the kubelet sent it, in hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Unfit says which part of the request kubelets do not send in this form, or is "". If it is set, the fields below
-	// may be missing or cut.
+	// Unfit says what in the request no kubelet would send, or is "". If it is set, the fields below may be missing or
+	// cut.
 	Unfit         string   `json:"unfit,omitempty"`
 	CommonName    string   `json:"common_name,omitempty"`
 	Organizations []string `json:"organizations,omitempty"`
@@ -142,15 +142,15 @@ const NodeUser = "system:node:"
 // KubeletOf returns the node of the kubelet with that user name, or "".
 func KubeletOf(user string) string {
 	name, ok := strings.CutPrefix(user, NodeUser)
-	if !ok || !HostName(name) {
+	if !ok || !IsHostName(name) {
 		return ""
 	}
 	return name
 }
 
-// HostName reports whether a name is a valid name of a host or Node. The name may end with one dot. No part between two
-// dots may be empty, because such a name would be another spelling of the same name.
-func HostName(name string) bool {
+// IsHostName reports whether a name is a valid name of a host or Node. The name may end with one dot. No part between
+// two dots may be empty, because such a name would be another spelling of the same name.
+func IsHostName(name string) bool {
 	if len(name) > 253 || slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		return false
 	}

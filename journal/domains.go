@@ -8,11 +8,11 @@ import (
 
 // Locks (domains) that steps of several capabilities take.
 const (
-	// DomainNodes locks which Nodes exist.
+	// DomainNodes is the lock on the set of existing Nodes.
 	DomainNodes = "nodes"
-	// DomainControlPlane locks the list of etcd's members, and kubeadm's list of primaries.
+	// DomainControlPlane is the lock on the list of etcd's members and on kubeadm's list of primaries.
 	DomainControlPlane = "control-plane"
-	// DomainStorage locks where the cluster's data is stored, and how many copies there are.
+	// DomainStorage is the lock on the places of the cluster's data, and on the number of copies.
 	DomainStorage = "storage"
 )
 
@@ -25,15 +25,15 @@ func DomainHost(node string) string { return hostDomainPrefix + node }
 // HostOf returns the node of a lock from [DomainHost], and false for another lock.
 func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomainPrefix) }
 
-// Keeps reports whether the step may still keep its locks between attempts; see [PlannedStep.KeepsDomains].
-func (s StepRecord) Keeps(planned PlannedStep, now time.Time) bool {
+// KeepsLocks reports whether the step may still keep its locks between attempts; see [PlannedStep.KeepsDomains].
+func (s StepRecord) KeepsLocks(planned PlannedStep, now time.Time) bool {
 	return planned.KeepsDomains && !s.KeptFrom.IsZero() && now.Before(s.KeptFrom.Add(time.Duration(planned.Timeout)))
 }
 
-// startKeepingLocks sets KeptFrom, unless the time of an earlier attempt has not passed yet: otherwise a step that
-// fails often would keep its locks forever.
+// startKeepingLocks sets KeptFrom. It does nothing while the step still keeps its locks because of an earlier attempt:
+// otherwise a step that fails often would keep them forever.
 func (s *StepRecord) startKeepingLocks(planned PlannedStep, now time.Time) {
-	if planned.KeepsDomains && !s.Keeps(planned, now) {
+	if planned.KeepsDomains && !s.KeepsLocks(planned, now) {
 		s.KeptFrom = now
 	}
 }

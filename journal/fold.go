@@ -19,8 +19,8 @@ func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	}
 }
 
-// Adopted returns the record as a journal stores it that takes the action over with event e. Failures in the former
-// journal no longer count against the retry budget.
+// Adopted returns the record for the journal that takes over the action with event e. Failures in the former journal no
+// longer count against the retry budget.
 func (r ActionRecord) Adopted(e Event) ActionRecord {
 	steps := make(map[string]StepRecord, len(r.Steps))
 	for id, step := range r.Steps {
@@ -44,7 +44,7 @@ func (r *ActionRecord) Fold(e Event, p Payload) error {
 	switch p := p.(type) {
 	case *ActionPlanned:
 		if r.Planned {
-			return fmt.Errorf("the action %s is planned already", r.ID)
+			return fmt.Errorf("action %s already has a plan", r.ID)
 		}
 		r.Planned, r.Plan = true, p.Plan
 	case *ActionHeld:
@@ -141,8 +141,8 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	}
 }
 
-// forced returns the overridden holds, with the present holds by this list added. If list is "", it adds the present
-// holds whose reason is not a list.
+// forced returns the holds in Forced and the present holds that a forced retry with this list overrides: the holds
+// whose reason is the list or, if list is "", is no list.
 func (r *ActionRecord) forced(list string) []Forced {
 	forced := slices.Clone(r.Forced)
 	for _, held := range r.Holds {

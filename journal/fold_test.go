@@ -92,7 +92,7 @@ func TestWhoCancelsIsKeptUntilThePointOfNoReturn(t *testing.T) {
 func TestWhatMakesNoSenseIsSaidAndTheRestFolded(t *testing.T) {
 	r := folded(t, ActionRecord{ID: "x"}, planOfTwo)
 	for want, p := range map[string]Payload{
-		"the action x is planned already":   &ActionPlanned{},
+		"action x already has a plan":       &ActionPlanned{},
 		`the plan of x has no step "c"`:     &StepStarted{Step: "c", Attempt: 1},
 		`the plan of x has no step "other"`: &StepDone{Step: "other", Attempt: 1},
 	} {

@@ -30,7 +30,7 @@ type OtherClusterError struct{ JournalID, Bound, Asked string }
 
 // Error implements error.
 func (o *OtherClusterError) Error() string {
-	return fmt.Sprintf("journal %s is of cluster %s, this cluster is %s: %v; move the journal elsewhere or give another path",
+	return fmt.Sprintf("journal %s belongs to cluster %s, but this cluster is %s: %v; move the journal elsewhere or give another path",
 		o.JournalID, o.Bound, o.Asked, ErrOtherCluster)
 }
 

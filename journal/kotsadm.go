@@ -32,8 +32,8 @@ type KotsadmFacts struct {
 // Changes returns how often the database's spec was changed.
 func (f KotsadmFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts with the UID of the StatefulSet.
-func (f KotsadmFacts) Of(uid string) KotsadmFacts {
+// WithUID returns a copy of f in which uid is the UID of the StatefulSet.
+func (f KotsadmFacts) WithUID(uid string) KotsadmFacts {
 	f.UID = uid
 	return f
 }

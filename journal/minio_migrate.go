@@ -44,8 +44,8 @@ type MinioMigrate struct {
 	// highly available MinIO's store, to which EKCO copied; empty if unknown.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Target      string `json:"target,omitempty"`
-	// Ours is when EKCO last copied data to the highly available MinIO, if that has not served clients since. All older
-	// data in Target is a copy. Zero if EKCO did not copy.
+	// Ours is when EKCO last copied data to the highly available MinIO, if no clients have used that MinIO since. All
+	// older data in Target is a copy. Zero if EKCO did not copy.
 	Ours time.Time `json:"ours,omitzero"`
 	// Source is the id of the store that EKCO copied from. If the standalone MinIO has another store now, for example
 	// on a new volume, the copied data is not a copy of that store.
@@ -147,8 +147,8 @@ type MinioCaughtUp struct {
 	// record.
 	Acting map[string]map[string]string `json:"acting"`
 	Untold int                          `json:"untold,omitempty"`
-	// TooFast says how fast the standalone MinIO changes, if EKCO cannot catch up with it, or why EKCO tries again
-	// later. TooFastSince is since when that is so.
+	// TooFast says how fast the standalone MinIO changes, if EKCO cannot catch up with it, or why EKCO tries again later.
+	// TooFastSince is when that began.
 	TooFast      string    `json:"too_fast,omitempty"`
 	TooFastSince time.Time `json:"too_fast_since,omitzero"`
 }

@@ -23,8 +23,8 @@ type MonitoringFacts struct {
 // Changes returns how often the object's spec was changed.
 func (f MonitoringFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts with the UID of the object.
-func (f MonitoringFacts) Of(uid string) MonitoringFacts {
+// WithUID returns the facts with the UID of the object.
+func (f MonitoringFacts) WithUID(uid string) MonitoringFacts {
 	f.UID = uid
 	return f
 }

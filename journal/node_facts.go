@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kubernetes' keys of taints of nodes that are not ready.
+// Kubernetes' keys of the taints on nodes that are not ready.
 const (
 	TaintNotReady           = "node.kubernetes.io/not-ready"
 	TaintUnreachable        = "node.kubernetes.io/unreachable"
@@ -14,8 +14,8 @@ const (
 	TaintUnschedulable      = "node.kubernetes.io/unschedulable"
 )
 
-// JudgedTaint reports whether taints with this key are part of a node's facts. EKCO ignores all other taints.
-func JudgedTaint(key string) bool {
+// IsRecordedTaint reports whether taints with this key are part of a node's facts. EKCO ignores all other taints.
+func IsRecordedTaint(key string) bool {
 	switch key {
 	case TaintNotReady, TaintUnreachable, TaintNetworkUnavailable, TaintUnschedulable:
 		return true
@@ -23,7 +23,7 @@ func JudgedTaint(key string) bool {
 	return false
 }
 
-// Ready reports whether the node has no [JudgedTaint]. It does not use the node's conditions, and a cordoned node
+// Ready reports whether the node has no [IsRecordedTaint]. It does not use the node's conditions, and a cordoned node
 // counts as not ready.
 func (f NodeFacts) Ready() bool { return len(f.Taints) == 0 }
 

@@ -28,9 +28,9 @@ type JournalSalvaged struct {
 	EarlierFiles []string `json:"earlier_files,omitempty"`
 }
 
-// JournalOutdated says that the file lost its newest events, for example because an older copy was restored, or that the
-// whole file is gone. EKCO knows this because the mirror in the cluster has newer events. Safe mode begins with this
-// event.
+// JournalOutdated says that the file lost its newest events, for example because an older copy was restored, or that
+// the whole file is gone. EKCO knows this because the mirror in the cluster has newer events. Safe mode begins with
+// this event.
 type JournalOutdated struct {
 	// Gone is the id of the journal that EKCO wrote on this machine before, if that journal's file is gone.
 	Gone string `json:"gone,omitempty"`
@@ -171,7 +171,7 @@ type Taint struct {
 // NodeFacts are the facts about a Node. EKCO records them only when one of them changes.
 type NodeFacts struct {
 	Role NodeRole `json:"role"`
-	// Taints are the node's taints with a [JudgedTaint] key, sorted by key, then by effect.
+	// Taints are the node's taints with a [IsRecordedTaint] key, sorted by key, then by effect.
 	Taints []Taint `json:"taints,omitempty"`
 	// Excluded is set by the label ekco.kurl.sh/exclude, unless its value is "false".
 	Excluded   bool   `json:"excluded,omitempty"`
@@ -203,7 +203,7 @@ type NodeGone struct {
 	Reason string `json:"reason"`
 }
 
-// PodTerminating says that a pod of an unknown node has a deletion timestamp.
+// PodTerminating says that a pod on a lost node has a deletion timestamp.
 type PodTerminating struct {
 	NodeUID string `json:"node_uid"`
 	// DeletionTimestamp is the value in the API: the time of the deletion request plus the grace period.

@@ -21,8 +21,8 @@ func End(ctx context.Context, store Store) (Position, error) {
 }
 
 // Contains reports whether the store has the event at the position. It returns false if the store ends before that
-// number, or has another event with that number. It returns true if retention moved the event out, because the hash can
-// no longer be compared, and for the zero Position.
+// number, or has another event with that number. It returns true for the zero Position. It also returns true if
+// retention moved the event out, because then it cannot compare the hash.
 func Contains(ctx context.Context, store Store, position Position) (bool, error) {
 	if position == (Position{}) {
 		return true, nil

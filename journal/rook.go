@@ -120,8 +120,8 @@ type RookStorage struct {
 // Changes returns how often the object's spec was changed.
 func (f RookFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts with the UID of the object.
-func (f RookFacts) Of(uid string) RookFacts {
+// WithUID returns the facts with the UID of the object.
+func (f RookFacts) WithUID(uid string) RookFacts {
 	f.UID = uid
 	return f
 }

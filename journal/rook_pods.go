@@ -30,7 +30,7 @@ var RookOperatorConfig = Subject{Kind: "ConfigMap", Name: rookNamespace + "/rook
 const KindCephMDS = "CephMDS"
 
 // RookMDS returns the subject for the MDS of a CephFilesystem. Its name is the common part of the names of their
-// Deployments. Its UID must be [MDSOf] the CephFilesystem's UID, because the CephFilesystem itself is another thing.
+// Deployments. Its UID must be [MDSUID] the CephFilesystem's UID, because the CephFilesystem itself is another thing.
 func RookMDS(filesystem string) Subject {
 	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsNamePrefix + filesystem}
 }
@@ -45,8 +45,8 @@ const (
 	mdsUIDPrefix  = "mds-of-"
 )
 
-// MDSOf returns the UID of the subject from [RookMDS]. filesystem is the UID of the CephFilesystem.
-func MDSOf(filesystem string) string { return mdsUIDPrefix + filesystem }
+// MDSUID returns the UID of the subject from [RookMDS]. filesystem is the UID of the CephFilesystem.
+func MDSUID(filesystem string) string { return mdsUIDPrefix + filesystem }
 
 // The Kubernetes kinds that Rook uses for its daemons.
 const (
@@ -90,8 +90,8 @@ type RookPodsFacts struct {
 // Changes returns how often the object's spec was changed.
 func (f RookPodsFacts) Changes() int64 { return f.Generation }
 
-// Of returns the facts with the UID of the object.
-func (f RookPodsFacts) Of(uid string) RookPodsFacts {
+// WithUID returns the facts with the UID of the object.
+func (f RookPodsFacts) WithUID(uid string) RookPodsFacts {
 	f.UID = uid
 	return f
 }
@@ -129,7 +129,7 @@ func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	switch {
 	case kind == RookOperatorConfig.Kind:
 	case kind == KindCephMDS && !live.OneNode && !live.Spread:
-		return "the MDS are not placed as kURL does on a single node"
+		return "the placement of the MDS is not the one that kURL sets on a single node"
 	case kind == KindCephMDS:
 	case live.Priority != "" && live.Priority != i.Class:
 		return "its pods have priority class " + live.Priority

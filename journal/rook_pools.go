@@ -9,8 +9,9 @@ import (
 // pointers of the pools' sizes.
 type RookNames map[string]string
 
-// Make reports whether a pool in Ceph is one that Rook creates for the size at a JSON pointer of a custom resource.
-func (n RookNames) Make(of Subject, place, pool string) bool {
+// IsPoolFor reports whether a pool in Ceph is one that Rook creates for the size at a JSON pointer of a custom
+// resource.
+func (n RookNames) IsPoolFor(of Subject, place, pool string) bool {
 	if name, own := n[place]; own {
 		return pool == name
 	}

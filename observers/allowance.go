@@ -7,11 +7,11 @@ import "time"
 type Allowance struct {
 	Burst int
 	Every time.Duration
-	// even is, by key, the time at which the used changes would have ended at a rate of one per Every.
+	// even has, for each key, the time from which the key has all its changes available again.
 	even map[string]time.Time
 }
 
-// Take uses one change of the key. It returns false if no change is left.
+// Take counts one change of the key. It returns false if the key has no change left.
 func (a *Allowance) Take(key string, now time.Time) bool {
 	if a.Every == 0 {
 		return true

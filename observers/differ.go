@@ -12,8 +12,8 @@ import (
 // Differ detects changes: for each key it compares the present facts with the facts in the journal, and offers the
 // differences until they are written. It is safe for concurrent use.
 type Differ[V any] struct {
-	tell   Tell[V]
-	sorted bool
+	recordsFor RecordFunc[V]
+	sorted     bool
 	// allowance limits how often a key is recorded.
 	allowance Allowance
 
@@ -53,24 +53,24 @@ type Difference[V any] struct {
 	At time.Time
 }
 
-// Telling has the drafts to record for a difference.
-type Telling[V any] struct {
+// Records has the drafts to record for a difference.
+type Records[V any] struct {
 	Drafts []journal.Draft
-	// Told has the facts that the journal has after the drafts are written; it is empty if the object is gone. The
+	// InJournal has the facts that the journal has after the drafts are written; it is empty if the object is gone. The
 	// facts must not change afterwards.
-	Told []V
+	InJournal []V
 	// Again is when to compare again even if nothing changes; zero means never.
 	Again time.Time
 }
 
-// Tell returns what to record for a difference. The Differ may call it several times for the same difference while the
-// journal cannot be written.
-type Tell[V any] func(Difference[V]) Telling[V]
+// RecordFunc returns what to record for a difference. The Differ may call it several times for the same difference
+// while the journal cannot be written.
+type RecordFunc[V any] func(Difference[V]) Records[V]
 
 // NewDiffer returns a Differ with the given facts in the journal. Two facts with the same key belong to two objects,
 // one of which replaced the other.
-func NewDiffer[V any](tell Tell[V], known iter.Seq2[string, V]) *Differ[V] {
-	d := &Differ[V]{tell: tell, recheckAt: make(map[string]time.Time)}
+func NewDiffer[V any](recordsFor RecordFunc[V], known iter.Seq2[string, V]) *Differ[V] {
+	d := &Differ[V]{recordsFor: recordsFor, recheckAt: make(map[string]time.Time)}
 	d.facts.Now, d.facts.Recorded = make(map[string]V), make(map[string][]V)
 	if known != nil {
 		for key, v := range known {
@@ -120,12 +120,12 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	var said []string
 	batch := Batch{Looked: d.facts.Looked}
 	for _, key := range taken.order {
-		telling := d.telling(key, taken.changes[key], at)
-		recorded[key] = telling.Told
-		d.compareAgain(key, telling.Again)
-		if len(telling.Drafts) > 0 {
+		records := d.recordsForKey(key, taken.changes[key], at)
+		recorded[key] = records.InJournal
+		d.compareAgain(key, records.Again)
+		if len(records.Drafts) > 0 {
 			said = append(said, key)
-			batch.Drafts = append(batch.Drafts, telling.Drafts...)
+			batch.Drafts = append(batch.Drafts, records.Drafts...)
 			batch.Since = Earlier(batch.Since, taken.changes[key].at)
 		}
 	}
@@ -137,14 +137,14 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	return batch
 }
 
-// telling returns what to record for a key. If the key was recorded too often, it returns nothing; the facts of a later
-// time are then recorded.
-func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
-	telling := d.tell(d.difference(key, how, at))
-	if next := d.allowance.Next(key); len(telling.Drafts) > 0 && at.Before(next) {
-		return Telling[V]{Told: d.facts.Recorded[key], Again: next}
+// recordsForKey returns what to record for a key. If the key was recorded too often, it returns nothing; the facts that
+// the key has later are then recorded.
+func (d *Differ[V]) recordsForKey(key string, how change, at time.Time) Records[V] {
+	records := d.recordsFor(d.difference(key, how, at))
+	if next := d.allowance.Next(key); len(records.Drafts) > 0 && at.Before(next) {
+		return Records[V]{InJournal: d.facts.Recorded[key], Again: next}
 	}
-	return telling
+	return records
 }
 
 // markDue marks the keys that must be compared again by now.

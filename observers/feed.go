@@ -36,7 +36,7 @@ type Feed struct {
 	source  kube.Source
 	sink    Sink
 	gate    *gate
-	monitor *monitor
+	monitor *outageMonitor
 	// essential is true if EKCO cannot work without this feed.
 	essential bool
 	retryNow  chan struct{}
@@ -53,7 +53,7 @@ type Feed struct {
 	pagesUntil time.Time
 }
 
-func newFeed(name string, source kube.Source, to Sink, g *gate, m *monitor) *Feed {
+func newFeed(name string, source kube.Source, to Sink, g *gate, m *outageMonitor) *Feed {
 	return &Feed{name: name, source: source, sink: to, gate: g, monitor: m, retryNow: make(chan struct{}, 1)}
 }
 
@@ -104,8 +104,8 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	err = errors.Join(f.failure, err)
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
-		// The broken stream can be the only sign that the server hangs.
-		f.monitor.suspect(fmt.Errorf("the watch of %s broke off", f.name))
+		// Report it, because the broken stream can be the only sign that the server hangs.
+		f.monitor.suspectOutage(fmt.Errorf("the connection of the watch of %s broke", f.name))
 	}
 	return err
 }
@@ -119,8 +119,8 @@ func (f *Feed) delay(err error) time.Duration {
 	return f.backoff.next()
 }
 
-// lostPermission reports whether EKCO lost a permission that it needs. The refusal can be temporary: an API server that has
-// just started may refuse requests that it permits a moment later.
+// lostPermission reports whether EKCO lost a permission that it needs. The refusal can be temporary: an API server that
+// has just started may refuse requests that it permits a moment later.
 func (f *Feed) lostPermission() bool { return f.essential && f.hasSynced() && f.gate.cannotList() }
 
 // isRefused reports whether the error means that EKCO may not read the source, or that the source does not exist.
@@ -147,14 +147,14 @@ func (f *Feed) pause(ctx context.Context, delay time.Duration) {
 // Look makes a polling feed read at once. A watching feed sees changes anyway.
 func (f *Feed) Look() {
 	if f.gate.mustPoll() {
-		f.hurry()
+		f.endPause()
 	}
 }
 
 func (f *Feed) isEssential() bool { return f.essential }
 
-// hurry ends the pause before the next round.
-func (f *Feed) hurry() {
+// endPause ends the pause before the next round.
+func (f *Feed) endPause() {
 	select {
 	case f.retryNow <- struct{}{}:
 	default:
@@ -169,7 +169,7 @@ func (f *Feed) restart() {
 	if end != nil {
 		end()
 	}
-	f.hurry()
+	f.endPause()
 }
 
 // list reads one page for the Reflector. It always reads from etcd (version ""), because EKCO's facts must not be older
@@ -197,7 +197,7 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 		// If EKCO loses access to an essential source, that counts as an outage.
 		if !f.essential || !f.hasSynced() {
 			f.note(err)
-			f.monitor.synced(f, time.Now())
+			f.monitor.recordRead(f, time.Now())
 			return
 		}
 	}
@@ -243,7 +243,7 @@ func (e finalWatchError) Error() string { return e.text }
 
 func (f *Feed) failed(err error) {
 	f.note(err)
-	f.monitor.failing(f, err)
+	f.monitor.recordNoAnswer(f, err)
 }
 
 func (f *Feed) note(err error) {
@@ -264,5 +264,5 @@ func (f *Feed) onCompleteList() {
 	f.synced, f.failure = true, nil
 	f.stopStreamTimeout()
 	f.mu.Unlock()
-	f.monitor.synced(f, time.Now())
+	f.monitor.recordRead(f, time.Now())
 }

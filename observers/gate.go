@@ -39,9 +39,9 @@ type gate struct {
 	access access
 	// wasRead is true after a read has succeeded.
 	wasRead bool
-	// listError is the error of reading the resource; unwatched is the error of watching it.
+	// listError is the error of reading the resource; watchError is the error of watching it.
 	listError, watchError error
-	// failure is the error of the last read, nil after a success. said is the level with which it was logged.
+	// failure is the error of the last read, nil after a success. loggedLevel is the level at which it was logged.
 	failure     error
 	loggedLevel slog.Level
 	// noWatchUntil is the time at which to retry a watch.
@@ -97,7 +97,7 @@ func (g *gate) refuseList(err error) {
 		if isMissing(err) || !g.essential && !g.wasRead {
 			level = slog.LevelDebug // most clusters have only a part of the add-ons, and of their roles; the status has a list
 		}
-		g.log.Log(context.Background(), level, "cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
+		g.log.Log(context.Background(), level, "the resource cannot be "+g.verb+": EKCO does not observe it, and retries", "resource", g.resource, "interval", g.poll, "error", err)
 	}
 	g.access, g.listError, g.failure = canNothing, err, nil
 }
@@ -108,7 +108,7 @@ func (g *gate) failList(err error, level slog.Level) {
 	defer g.mu.Unlock()
 	if g.failure == nil {
 		g.loggedLevel = level
-		g.log.Log(context.Background(), level, "cannot be "+g.verb+": EKCO retries with growing pauses",
+		g.log.Log(context.Background(), level, "the resource cannot be "+g.verb+": EKCO retries with growing pauses",
 			"resource", g.resource, "at_least_every", g.poll, "error", err)
 	}
 	g.failure = err
@@ -121,12 +121,12 @@ func (g *gate) permitList() {
 	g.wasRead = true
 	if g.failure != nil {
 		g.failure = nil
-		g.log.Log(context.Background(), min(g.loggedLevel, slog.LevelInfo), "can be "+g.verb+" again", "resource", g.resource)
+		g.log.Log(context.Background(), min(g.loggedLevel, slog.LevelInfo), "the resource can be "+g.verb+" again", "resource", g.resource)
 	}
 	if g.access != canNothing {
 		return
 	}
-	g.log.Info("can be "+g.verb+" now: observed from now on", "resource", g.resource)
+	g.log.Info("the resource can be "+g.verb+" now: EKCO observes it from now on", "resource", g.resource)
 	g.access, g.listError = canList, nil
 	if g.noWatchUntil.IsZero() {
 		g.access = canWatch

@@ -21,13 +21,13 @@ const (
 	probeTimeout  = 3 * time.Second
 )
 
-// monitor decides whether the API server answers. Readers and callers of the API report failures to it. Then it probes
-// the API server until either everything works again, or there is an outage.
+// outageMonitor decides whether the API server answers. Readers and callers of the API report failures to it. Then it
+// probes the API server until either everything works again, or there is an outage.
 //
 // An outage begins if an essential source could not be read for lostAfter. It also begins if something else failed and
 // the API server did not answer a probe for that time. It ends when the API server answers and every reader has read
 // everything again.
-type monitor struct {
+type outageMonitor struct {
 	probe   func(context.Context) error
 	outages *outages
 	log     *slog.Logger
@@ -50,8 +50,8 @@ type monitor struct {
 type reader interface {
 	// isEssential reports whether EKCO cannot work without the reader.
 	isEssential() bool
-	// hurry ends the reader's pause; restart makes it read everything again.
-	hurry()
+	// endPause ends the reader's pause; restart makes it read everything again.
+	endPause()
 	restart()
 }
 
@@ -65,25 +65,25 @@ type health struct {
 
 func (h health) failing() bool { return !h.failingSince.IsZero() }
 
-func newMonitor(probe func(context.Context) error, out *outages, log *slog.Logger) *monitor {
-	return &monitor{probe: probe, outages: out, log: log, wake: make(chan struct{}, 1), readers: make(map[reader]*health)}
+func newOutageMonitor(probe func(context.Context) error, out *outages, log *slog.Logger) *outageMonitor {
+	return &outageMonitor{probe: probe, outages: out, log: log, wake: make(chan struct{}, 1), readers: make(map[reader]*health)}
 }
 
-func (m *monitor) join(r reader) {
+func (m *outageMonitor) join(r reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.readers[r] = &health{}
 }
 
-func (m *monitor) leave(r reader) {
+func (m *outageMonitor) leave(r reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.readers, r)
-	m.signal()
+	m.wakeUp()
 }
 
-// failing records that a reader received no answer.
-func (m *monitor) failing(r reader, err error) {
+// recordNoAnswer records that a reader received no answer.
+func (m *outageMonitor) recordNoAnswer(r reader, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.readers[r]
@@ -98,37 +98,37 @@ func (m *monitor) failing(r reader, err error) {
 		h.failingSince = time.Now()
 		m.outdated = m.outdated || m.answered
 	}
-	m.signal()
+	m.wakeUp()
 }
 
-// synced records that a reader has read everything, or that the API server refused this, which is an answer, too. A
+// recordRead records that a reader has read everything, or that the API server refused this, which is an answer, too. A
 // read that began before the outage does not end the outage.
-func (m *monitor) synced(r reader, began time.Time) {
+func (m *outageMonitor) recordRead(r reader, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h := m.readers[r]; h != nil && (h.failing() || h.stale) {
 		*h = health{stale: h.stale && began.Before(m.lostAt)}
 		m.outdated = m.outdated || !m.answered
-		m.signal()
+		m.wakeUp()
 	}
 }
 
-func (m *monitor) suspect(err error) {
+func (m *outageMonitor) suspectOutage(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.suspected.failing() {
 		m.suspected = health{failingSince: time.Now(), err: err}
-		m.signal()
+		m.wakeUp()
 	}
 }
 
-func (m *monitor) outage() bool {
+func (m *outageMonitor) outage() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lost
 }
 
-func (m *monitor) signal() {
+func (m *outageMonitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -136,7 +136,7 @@ func (m *monitor) signal() {
 }
 
 // run waits for failures and investigates them, until ctx ends.
-func (m *monitor) run(ctx context.Context) {
+func (m *outageMonitor) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -144,13 +144,13 @@ func (m *monitor) run(ctx context.Context) {
 		case <-m.wake:
 		}
 		if m.hasFailure() {
-			m.investigate(ctx)
+			m.probeUntilHealthy(ctx)
 		}
 	}
 }
 
 // hasFailure reports whether anything fails.
-func (m *monitor) hasFailure() bool {
+func (m *outageMonitor) hasFailure() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.lost || m.suspected.failing() {
@@ -164,8 +164,8 @@ func (m *monitor) hasFailure() bool {
 	return false
 }
 
-// investigate probes the API server until nothing fails.
-func (m *monitor) investigate(ctx context.Context) {
+// probeUntilHealthy probes the API server until nothing fails.
+func (m *outageMonitor) probeUntilHealthy(ctx context.Context) {
 	m.mu.Lock()
 	m.answered = false
 	m.mu.Unlock()
@@ -185,7 +185,7 @@ func (m *monitor) investigate(ctx context.Context) {
 			pace = m.nextPace(pace)
 			timer.Reset(pace)
 		}
-		m.judge()
+		m.updateOutage()
 		if !m.hasFailure() {
 			return
 		}
@@ -193,7 +193,7 @@ func (m *monitor) investigate(ctx context.Context) {
 }
 
 // probeDelay returns how long the next probe must wait.
-func (m *monitor) probeDelay() time.Duration {
+func (m *outageMonitor) probeDelay() time.Duration {
 	if m.asked.IsZero() {
 		return 0
 	}
@@ -201,14 +201,14 @@ func (m *monitor) probeDelay() time.Duration {
 }
 
 // isOutdated reports whether the last result may be outdated.
-func (m *monitor) isOutdated() bool {
+func (m *outageMonitor) isOutdated() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.outdated || m.answered && m.suspected.failing()
 }
 
 // nextPace returns the interval after another probe.
-func (m *monitor) nextPace(pace time.Duration) time.Duration {
+func (m *outageMonitor) nextPace(pace time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, err := m.oldestFailure()
@@ -222,7 +222,7 @@ func (m *monitor) nextPace(pace time.Duration) time.Duration {
 }
 
 // sendProbe sends one probe. When the API server answers again, it makes every waiting reader retry at once.
-func (m *monitor) sendProbe(ctx context.Context) {
+func (m *outageMonitor) sendProbe(ctx context.Context) {
 	m.asked = time.Now()
 	probing, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -248,19 +248,19 @@ func (m *monitor) sendProbe(ctx context.Context) {
 	for r, h := range m.readers {
 		switch {
 		case h.failing():
-			r.hurry()
+			r.endPause()
 		case h.stale:
 			r.restart()
 		}
 	}
 }
 
-// judge declares the begin or the end of an outage.
-func (m *monitor) judge() {
+// updateOutage declares the begin or the end of an outage.
+func (m *outageMonitor) updateOutage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.lost {
-		m.judgeRecovery()
+		m.endOutageIfRecovered()
 		return
 	}
 	since, err := m.oldestFailure()
@@ -277,7 +277,7 @@ func (m *monitor) judge() {
 }
 
 // oldestFailure returns the oldest failure that can cause an outage. Failures of other readers only cause probes.
-func (m *monitor) oldestFailure() (time.Time, error) {
+func (m *outageMonitor) oldestFailure() (time.Time, error) {
 	var worst health
 	if !m.answered {
 		worst = m.suspected
@@ -290,7 +290,7 @@ func (m *monitor) oldestFailure() (time.Time, error) {
 	return worst.failingSince, worst.err
 }
 
-func (m *monitor) judgeRecovery() {
+func (m *outageMonitor) endOutageIfRecovered() {
 	if !m.answered {
 		return
 	}

@@ -103,12 +103,12 @@ func TestAnOutageAtStartIsWritten(t *testing.T) {
 
 func TestASuspicionIsCheckedAndEndsWithAnAnswer(t *testing.T) {
 	watching(t, nil, func(b *bench) {
-		b.Suspect(errors.New("no such pod"))
+		b.ReportFailedCall(errors.New("no such pod"))
 		b.Settle()
 		if b.Probes != 0 {
 			t.Error("probed for an error that says nothing about the API server")
 		}
-		b.Suspect(observerstest.ErrRefused)
+		b.ReportFailedCall(observerstest.ErrRefused)
 		b.Pass(time.Hour)
 		b.Wrote()
 		if b.Probes != 1 {
@@ -120,7 +120,7 @@ func TestASuspicionIsCheckedAndEndsWithAnAnswer(t *testing.T) {
 func TestManySuspicionsCauseNoStorm(t *testing.T) {
 	watching(t, nil, func(b *bench) {
 		for range 600 {
-			b.Suspect(observerstest.ErrRefused)
+			b.ReportFailedCall(observerstest.ErrRefused)
 			b.Settle()
 		}
 		if b.Probes > 61 {
@@ -133,7 +133,7 @@ func TestAServerThatHangsWithItsWatchesOpenIsAnOutage(t *testing.T) {
 	watching(t, func(b *bench, _ *observers.Options) { b.Put(node("a", "1")) }, func(b *bench) {
 		b.Paper.Take()
 		b.Set(func() { b.Down = observerstest.ErrRefused }) // the open watch notices nothing
-		b.Suspect(observerstest.ErrRefused)
+		b.ReportFailedCall(observerstest.ErrRefused)
 		b.Pass(10 * time.Second)
 		b.Wrote("api.lost the Kubernetes API is unavailable: connection refused")
 		b.TakeCalls()

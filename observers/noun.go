@@ -25,9 +25,9 @@ type Noun[V any] struct {
 	HappenedAt func(before, now V) time.Time
 	// Carry copies a history from the earlier facts of the same key. It may be nil.
 	Carry func(before, now V) V
-	// Judge returns the facts to record, and when to call it again even if nothing changes. was has the facts in the
-	// journal, or is nil. Judge may be nil.
-	Judge func(was *V, now V, at time.Time) (told V, again time.Time)
+	// ChooseFacts returns the facts to record, and when to call it again even if nothing changes. was has the facts in the
+	// journal, or is nil. ChooseFacts may be nil.
+	ChooseFacts func(was *V, now V, at time.Time) (toRecord V, again time.Time)
 	// Allowance limits how often events about one key are recorded. The limit includes the event that the object is
 	// gone.
 	Allowance Allowance
@@ -36,7 +36,7 @@ type Noun[V any] struct {
 }
 
 func (n *Noun[V]) differ() *Differ[V] {
-	differ := NewDiffer(n.tell, n.Known)
+	differ := NewDiffer(n.recordsFor, n.Known)
 	differ.allowance = n.Allowance
 	return differ
 }
@@ -100,12 +100,12 @@ func (n *Noun[V]) replace(facts *Facts[V], all map[string]V) {
 	}
 }
 
-// tell implements [Tell].
-func (n *Noun[V]) tell(d Difference[V]) Telling[V] {
-	var telling Telling[V]
+// recordsFor implements [RecordFunc].
+func (n *Noun[V]) recordsFor(d Difference[V]) Records[V] {
+	var records Records[V]
 	if d.Now == nil {
-		telling.Drafts = n.gone(d, reasonOf(d))
-		return telling
+		records.Drafts = n.gone(d, reasonOf(d))
+		return records
 	}
 	var was *V
 	var gone []V
@@ -116,17 +116,17 @@ func (n *Noun[V]) tell(d Difference[V]) Telling[V] {
 			gone = append(gone, d.Was[i])
 		}
 	}
-	told := *d.Now
-	if n.Judge != nil {
-		told, telling.Again = n.Judge(was, told, d.At)
+	toRecord := *d.Now
+	if n.ChooseFacts != nil {
+		toRecord, records.Again = n.ChooseFacts(was, toRecord, d.At)
 	}
-	telling.Told = []V{told}
+	records.InJournal = []V{toRecord}
 	d.Was = gone
-	telling.Drafts = n.gone(d, "replaced by uid "+n.uid(told))
-	if was == nil || !n.same(*was, told) {
-		telling.Drafts = append(telling.Drafts, n.Observed(d.Key, told))
+	records.Drafts = n.gone(d, "replaced by uid "+n.uid(toRecord))
+	if was == nil || !n.same(*was, toRecord) {
+		records.Drafts = append(records.Drafts, n.Observed(d.Key, toRecord))
 	}
-	return telling
+	return records
 }
 
 func (n *Noun[V]) gone(d Difference[V], reason string) []journal.Draft {

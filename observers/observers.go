@@ -41,7 +41,7 @@ type Options struct {
 // Observers controls running observers.
 type Observers struct {
 	outbox    *outbox
-	monitor   *monitor
+	monitor   *outageMonitor
 	sources   []Source
 	reporters []*Reporter
 	stop      context.CancelFunc
@@ -56,7 +56,7 @@ func Start(ctx context.Context, options Options) *Observers {
 	ctx, stop := context.WithCancel(kube.WithLogger(ctx, options.Log))
 	out := newOutbox(options)
 	o := &Observers{
-		outbox: out, monitor: newMonitor(options.Probe, out.outages, options.Log),
+		outbox: out, monitor: newOutageMonitor(options.Probe, out.outages, options.Log),
 		sources: slices.Clone(options.Sources), stop: stop,
 	}
 	for _, source := range o.sources {
@@ -80,7 +80,7 @@ func (o *Observers) Stop() {
 // Follow passes the state of the machines to the sources that need it. It does not block.
 func (o *Observers) Follow(things iter.Seq[Thing]) {
 	for _, source := range o.sources {
-		if follower, ok := source.(Follower); ok {
+		if follower, ok := source.(ThingFollower); ok {
 			follower.Follow(things)
 		}
 	}
@@ -95,11 +95,11 @@ func (o *Observers) Look(name string) {
 	}
 }
 
-// Suspect reports a failed call. If err says that the API server did not answer, the observers probe the server. They
-// ignore other errors and nil.
-func (o *Observers) Suspect(err error) {
+// ReportFailedCall reports a failed call. If err says that the API server did not answer, the observers probe the
+// server. They ignore other errors and nil.
+func (o *Observers) ReportFailedCall(err error) {
 	if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
-		o.monitor.suspect(err)
+		o.monitor.suspectOutage(err)
 	}
 }
 

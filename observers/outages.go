@@ -36,7 +36,7 @@ const apiKey = "api"
 
 func newOutages(now func() time.Time) *outages {
 	o := &outages{now: now}
-	o.differ = NewDiffer(o.tell, nil)
+	o.differ = NewDiffer(o.recordsFor, nil)
 	return o
 }
 
@@ -47,10 +47,10 @@ func (o *outages) begin(since time.Time, err string) {
 			return
 		}
 		begun := loss{number: latest.last.number + 1, since: since, err: err}
-		switch told := recordedUntil(facts); {
-		case !ok || told >= latest.last.number:
+		switch recorded := recordedUntil(facts); {
+		case !ok || recorded >= latest.last.number:
 			latest.first = begun
-		case told >= latest.first.number: // the end of the first outage was being written
+		case recorded >= latest.first.number: // the end of the first outage was being written
 			latest.first = latest.last
 		}
 		latest.last, latest.over = begun, false
@@ -79,24 +79,24 @@ func (o *outages) end() {
 	})
 }
 
-// tell implements [Tell].
-func (o *outages) tell(d Difference[outage]) Telling[outage] {
+// recordsFor implements [RecordFunc].
+func (o *outages) recordsFor(d Difference[outage]) Records[outage] {
 	now, begun := *d.Now, false
 	for _, was := range d.Was {
 		if was.over && was.last.number == now.last.number {
-			return Telling[outage]{Told: d.Was}
+			return Records[outage]{InJournal: d.Was}
 		}
 		now.first, begun = unrecorded(was, now)
 	}
-	telling := Telling[outage]{Told: []outage{now}}
+	records := Records[outage]{InJournal: []outage{now}}
 	if !begun {
-		telling.Drafts = append(telling.Drafts, draftOf(journal.TypeAPILost, journal.APILost{Error: now.first.err}))
+		records.Drafts = append(records.Drafts, draftOf(journal.TypeAPILost, journal.APILost{Error: now.first.err}))
 	}
 	if now.over {
 		lostAt := o.now().Add(-time.Since(now.first.since)).UTC()
-		telling.Drafts = append(telling.Drafts, draftOf(journal.TypeAPIRecovered, journal.APIRecovered{LostAt: lostAt}))
+		records.Drafts = append(records.Drafts, draftOf(journal.TypeAPIRecovered, journal.APIRecovered{LostAt: lostAt}))
 	}
-	return telling
+	return records
 }
 
 // unrecorded returns the begin of the first outage that is not fully recorded, and whether that begin is recorded.
@@ -114,7 +114,7 @@ func draftOf(kind journal.Type, payload journal.Payload) journal.Draft {
 	return journal.Draft{Type: kind, Actor: ActorAPI, Subject: journal.ClusterSubject, Payload: payload}
 }
 
-// due returns the drafts in two parts, before and after the facts of that time.
+// due returns the drafts in two parts: those to write before the facts of the sources, and those to write after them.
 func (o *outages) due(at time.Time) (batch Batch, before, after []journal.Draft) {
 	batch = o.differ.Due(at)
 	for i, draft := range batch.Drafts {

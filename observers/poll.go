@@ -32,8 +32,8 @@ type Polled[V any] struct {
 	Timeout time.Duration
 	// Apart is the shortest time between two calls of Ask that Look triggers.
 	Apart time.Duration
-	// OfAPI is true if Ask calls the Kubernetes API. If Ask gets no answer, that is then a sign of an outage, and an
-	// outage ends only after another call.
+	// OfAPI is true if Ask calls the Kubernetes API. A call without an answer is then a sign of an outage, and an outage
+	// ends only after Ask was called again.
 	OfAPI bool
 }
 
@@ -70,7 +70,7 @@ func (p *polled[V]) Look() {
 }
 
 func (p *polled[V]) isEssential() bool { return false }
-func (p *polled[V]) hurry()            { p.Look() }
+func (p *polled[V]) endPause()         { p.Look() }
 
 // restart calls Ask again without waiting for a running call.
 func (p *polled[V]) restart() {
@@ -163,11 +163,11 @@ func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	case err == nil:
 		to.gate.permitList()
 		p.differ.Change(func(facts *Facts[V]) { p.what.replace(facts, answer) })
-		to.monitor.synced(p, began)
+		to.monitor.recordRead(p, began)
 		return false
 	case isRefused(err):
 		to.gate.refuseList(err)
-		to.monitor.synced(p, began)
+		to.monitor.recordRead(p, began)
 		return false
 	}
 	p.failed(began, err, to)
@@ -179,9 +179,9 @@ func (p *polled[V]) failed(began time.Time, err error, to *Reporter) {
 	level := slog.LevelWarn
 	if p.what.OfAPI && errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
 		level = slog.LevelDebug // an outage is logged once, not once for each source
-		to.monitor.failing(p, err)
+		to.monitor.recordNoAnswer(p, err)
 	} else {
-		to.monitor.synced(p, began) // the API server did answer
+		to.monitor.recordRead(p, began) // the API server did answer
 	}
 	to.gate.failList(err, level)
 }

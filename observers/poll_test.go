@@ -159,7 +159,7 @@ func TestWhatIsNotThereToBeAskedIsQuietlyAwaited(t *testing.T) {
 				if got := k.times(); got < 9 || got > 12 {
 					b.Errorf("asked %d times in ten intervals", got)
 				}
-				if got := b.Logged("cannot be read: not observed until that changes"); got != 1 {
+				if got := b.Logged("cannot be read: EKCO does not observe it"); got != 1 {
 					b.Errorf("said %d times that lamps are absent, want once:\n%s", got, b.Said)
 				}
 				var want []string // what is not there is no news; what EKCO may not see is
@@ -177,7 +177,7 @@ func TestWhatIsNotThereToBeAskedIsQuietlyAwaited(t *testing.T) {
 				}
 				k.change(func() { k.err = absent })
 				b.Pass(3 * every)
-				if diff := cmp.Diff(want, b.Absent()); diff != "" || b.Logged("cannot be read: not observed until that changes") != 2 {
+				if diff := cmp.Diff(want, b.Absent()); diff != "" || b.Logged("cannot be read: EKCO does not observe it") != 2 {
 					b.Errorf("Absent is %q when lamps have disappeared again:\n%s", b.Absent(), b.Said)
 				}
 				b.Wrote()
@@ -194,7 +194,7 @@ func TestWhatFailsAndIsThenRefusedIsNoLongerListedAsFailing(t *testing.T) {
 		"absent":    {observers.ErrAbsent, nil},
 		"forbidden": {kube.ErrForbidden, []string{"lamps: not observed; EKCO retries every 10m0s (forbidden)"}},
 		"forbidden, and it is known which permission": {
-			fmt.Errorf("read lamps: %w", kube.Lacking(fmt.Errorf("%w: 300 characters", kube.ErrForbidden), "get", "lamps")),
+			fmt.Errorf("read lamps: %w", kube.NamePermission(fmt.Errorf("%w: 300 characters", kube.ErrForbidden), "get", "lamps")),
 			[]string{"lamps: not observed; EKCO retries every 10m0s (EKCO's service account lacks the permission to get lamps)"},
 		},
 		"the API is away": {

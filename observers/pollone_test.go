@@ -46,7 +46,7 @@ func TestOneObjectIsReadByItsNameAndItsAbsenceIsOneFact(t *testing.T) {
 	watching(t, func(b *bench, _ *observers.Options) { oneDesk(b, &nudge, nil, "") }, func(b *bench) {
 		b.Pass(3 * every)
 		b.WroteThings()
-		if absent := b.Absent(); len(absent) != 0 || b.Logged("not observed until that changes") != 1 {
+		if absent := b.Absent(); len(absent) != 0 || b.Logged("EKCO does not observe it") != 1 {
 			b.Errorf("Absent is %q while nothing is installed:\n%s", absent, b.Said)
 		}
 		b.Put(lampObject("desk", "2", "yes"))

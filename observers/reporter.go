@@ -9,7 +9,7 @@ import (
 // Reporter is the connection of a running source to the engine. Each source has one.
 type Reporter struct {
 	outbox    *outbox
-	monitor   *monitor
+	monitor   *outageMonitor
 	gate      *gate
 	poll      time.Duration
 	essential bool

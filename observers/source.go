@@ -24,15 +24,15 @@ type Source interface {
 	Look()
 }
 
-// Essential is a source that EKCO may need to work. If it cannot be read, that is an outage. Its first read must be in
-// the journal before EKCO decides anything.
+// Essential is a source that says whether EKCO can work without it. If an essential source cannot be read, that is an
+// outage. Its first read must be in the journal before EKCO decides anything.
 type Essential interface {
 	Source
 	Essential() bool
 }
 
-// A Follower is a source that uses the state of machines to choose what to read.
-type Follower interface {
+// A ThingFollower is a source that uses the state of machines to choose what to read.
+type ThingFollower interface {
 	Source
 	// Follow is called after each change of the machines' state. It must not block, and must not keep things after it
 	// returns.
@@ -46,7 +46,8 @@ type Thing struct {
 	// Data is the state that the machine itself defines. A source reads it through an interface, and must not change
 	// it.
 	Data any
-	// Newest is the number of the event with the last facts or the end of the thing. If it differs, they have changed.
+	// Newest is the number of the event that last changed the facts of the thing or ended it. A source compares the number
+	// to notice such an event.
 	Newest uint64
 	// Gone is true if the object no longer exists.
 	Gone bool
@@ -62,7 +63,7 @@ type Batch struct {
 	Again time.Time
 	// Looked is true if this batch or an earlier one includes a complete read.
 	Looked bool
-	// Written must be called if the drafts are on disk. Refused must be called if none of them is, so that the source
-	// offers them again. Both must be set.
+	// Written must be called if all drafts are on disk. Refused must be called if none is, so that the source offers them
+	// again. Both must be set.
 	Written, Refused func()
 }

@@ -123,7 +123,7 @@ func disturb(b *bench, rng *rand.Rand, few []string) {
 		b.BreakStreams()
 	}
 	if rng.IntN(2) == 0 {
-		b.Suspect(observerstest.ErrRefused)
+		b.ReportFailedCall(observerstest.ErrRefused)
 	}
 	b.Pass(time.Duration(rng.IntN(60)) * time.Second)
 	b.Set(func() { b.Fault = nil })

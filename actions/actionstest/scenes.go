@@ -104,7 +104,7 @@ func (s Scene) play(t *testing.T, act func(w *World, stage Stage)) {
 	InBubble(t, func(w *World) { act(w, s.Set(w)) })
 }
 
-// undisturbed returns the end of the scene without a crash, and the number of crash points.
+// undisturbed plays the scene without a crash. It returns how the scene ends, and the number of its crash points.
 func (s Scene) undisturbed(t *testing.T) (end string, points int) {
 	t.Helper()
 	s.play(t, func(w *World, stage Stage) {

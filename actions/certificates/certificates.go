@@ -39,15 +39,15 @@ const (
 type Store interface {
 	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
 	Ready(ctx context.Context, of journal.Subject) error
-	Renewed(ctx context.Context, of journal.Subject, due secrets.Due) (facts journal.CertificateFacts, lacks string, err error)
+	WhyNotRenewed(ctx context.Context, of journal.Subject, due secrets.Due) (facts journal.CertificateFacts, lacks string, err error)
 	Renew(ctx context.Context, of journal.Subject, due secrets.Due) (journal.CertificateFacts, error)
 	Restarts(of journal.Subject) bool
 	LoadsFirst(of journal.Subject) bool
 	Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error)
-	Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error)
+	WhyNotRestarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error)
 	Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error
-	Unloaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
-	Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
+	WhyNotLoaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
+	WhyNotServed(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 }
 
 // Due reports whether certificates must be renewed for a request with this input, and the reason. The machine uses the
@@ -75,8 +75,8 @@ func New(store Store, due Due, changed func()) actions.Definition {
 		Steps: map[string]actions.StepDef{
 			journal.StepRenewCertificate: {Step: renew{of, changed}},
 			journal.StepRestartServers:   {Step: restart{store}},
-			journal.StepAwaitLoaded:      {Step: await{of, Store.Unloaded}},
-			journal.StepAwaitServed:      {Step: await{of, Store.Unserved}},
+			journal.StepAwaitLoaded:      {Step: await{of, Store.WhyNotLoaded}},
+			journal.StepAwaitServed:      {Step: await{of, Store.WhyNotServed}},
 		},
 		Preflights: map[string]actions.Preflight{
 			CertificateRenewable: renewable{of},
@@ -155,7 +155,7 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
-	live, lacks, err := p.Renewed(ctx, record.Subject, due)
+	live, lacks, err := p.WhyNotRenewed(ctx, record.Subject, due)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Abandon("the certificates no longer exist").About("gone")
@@ -191,7 +191,7 @@ func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	live, lacks, err := s.Renewed(ctx, step.Action.Subject, due)
+	live, lacks, err := s.WhyNotRenewed(ctx, step.Action.Subject, due)
 	if err != nil || lacks != "" {
 		return actions.Proof{Missing: lacks}, err
 	}
@@ -249,7 +249,7 @@ func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := s.Restarted(ctx, step.Action.Subject, left.Pods, since)
+	lacks, err := s.WhyNotRestarted(ctx, step.Action.Subject, left.Pods, since)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return actions.Proof{Done: true}, nil // the add-on was removed
 	}
@@ -336,7 +336,7 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 // timedOutCheck returns the check that has timed out, if there is one.
 func timedOutCheck(record journal.ActionRecord) (serversCheck, bool) {
 	if loaded := record.Steps[journal.StepAwaitLoaded]; loaded.Failures > 0 && !loaded.Done() {
-		return Store.Unloaded, true
+		return Store.WhyNotLoaded, true
 	}
-	return Store.Unserved, record.Steps[journal.StepAwaitServed].Failures > 0
+	return Store.WhyNotServed, record.Steps[journal.StepAwaitServed].Failures > 0
 }

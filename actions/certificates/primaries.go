@@ -241,7 +241,7 @@ func (p Primaries) notReadyReason(ctx context.Context, record journal.ActionReco
 	name, _ := journal.ControlPlaneOn(record.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
 	if err == nil {
-		err = p.Tasks.Takes(ctx, tasks.Task{Node: name, NodeUID: input.UID})
+		err = p.Tasks.CheckNode(ctx, tasks.Task{Node: name, NodeUID: input.UID})
 	}
 	var node *tasks.NodeError
 	if errors.As(err, &node) && !node.Gone {

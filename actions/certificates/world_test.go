@@ -90,14 +90,14 @@ func (w *world) start() *actionstest.Running {
 // outcome is the state of the certificates and of their servers.
 func (w *world) outcome() string {
 	w.T.Helper()
-	facts, lacks, err := w.cluster.Store().Renewed(w.T.Context(), w.of, ownDue)
+	facts, lacks, err := w.cluster.Store().WhyNotRenewed(w.T.Context(), w.of, ownDue)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return "gone"
 	}
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	unserved, err := w.cluster.Store().Unserved(w.T.Context(), w.of, 0)
+	unserved, err := w.cluster.Store().WhyNotServed(w.T.Context(), w.of, 0)
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 	case errors.Is(err, kube.ErrNotFound):
 		return actions.Proof{Done: true}, nil
 	case err != nil:
-		return actions.Proof{}, fmt.Errorf("read pod %s/%s: %w", pod.Namespace, pod.Name, kube.Lacking(err, "get", "pods"))
+		return actions.Proof{}, fmt.Errorf("read pod %s/%s: %w", pod.Namespace, pod.Name, kube.NamePermission(err, "get", "pods"))
 	case live.UID != pod.UID:
 		return actions.Proof{Done: true}, nil
 	}
@@ -82,8 +82,8 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 
 // Do implements [actions.StepOf].
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.PodRef) (json.RawMessage, error) {
-	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
-		return nil, fmt.Errorf("force-delete pod %s/%s: %w", pod.Namespace, pod.Name, kube.Lacking(err, "delete", "pods"))
+	if err := kube.IgnoreNotFound(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
+		return nil, fmt.Errorf("force-delete pod %s/%s: %w", pod.Namespace, pod.Name, kube.NamePermission(err, "delete", "pods"))
 	}
 	return nil, nil
 }

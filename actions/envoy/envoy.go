@@ -52,7 +52,7 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 	case errors.Is(err, kube.ErrNotFound):
 		return actions.Proof{Done: true}, nil
 	case err != nil:
-		return actions.Proof{}, fmt.Errorf("read pod %s: %w", pod, kube.Lacking(err, "get", "pods"))
+		return actions.Proof{}, fmt.Errorf("read pod %s: %w", pod, kube.NamePermission(err, "get", "pods"))
 	case live.UID != pod.UID, !live.DeletionTimestamp.IsZero():
 		return actions.Proof{Done: true}, nil
 	}
@@ -61,8 +61,8 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 
 // Do implements [actions.StepOf].
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.EnvoyPod) (json.RawMessage, error) {
-	if err := kube.Deleted(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
-		return nil, fmt.Errorf("force-delete pod %s: %w", pod, kube.Lacking(err, "delete", "pods"))
+	if err := kube.IgnoreNotFound(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
+		return nil, fmt.Errorf("force-delete pod %s: %w", pod, kube.NamePermission(err, "delete", "pods"))
 	}
 	return nil, nil
 }

@@ -23,7 +23,7 @@ func (p stillUnready) check(ctx context.Context, _ journal.ActionRecord, pod jou
 	case errors.Is(err, kube.ErrNotFound), err == nil && live.UID != pod.UID:
 		return actions.Pass()
 	case err != nil:
-		return unknown(fmt.Sprintf("pod %s is still unready", pod), kube.Lacking(err, "get", "pods"))
+		return unknown(fmt.Sprintf("pod %s is still unready", pod), kube.NamePermission(err, "get", "pods"))
 	}
 	if verdict := compare(pod, live); verdict.Kind != actions.VerdictPass {
 		return verdict
@@ -52,7 +52,7 @@ func (p stillUnready) checkNode(ctx context.Context, name string) actions.Verdic
 	case errors.Is(err, kube.ErrNotFound):
 		return actions.Abandon(fmt.Sprintf("node %s is gone", name)).About("node")
 	case err != nil:
-		return unknown(fmt.Sprintf("node %s is reachable", name), kube.Lacking(err, "get", "nodes"))
+		return unknown(fmt.Sprintf("node %s is reachable", name), kube.NamePermission(err, "get", "nodes"))
 	}
 	if _, unreachable := node.Facts.Unreachable(); unreachable {
 		return actions.Abandon(fmt.Sprintf("node %s is lost", name)).About("node")

@@ -309,7 +309,7 @@ func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task
 func (r run) proofWithoutPod(ctx context.Context, task hosttask.Task) (actions.Proof, error) {
 	var node *hosttask.NodeError
 	proof := actions.Proof{Missing: "it has no pod", Lost: true}
-	if err := r.Tasks.Takes(ctx, task); errors.As(err, &node) && !node.Gone && !r.Partial {
+	if err := r.Tasks.CheckNode(ctx, task); errors.As(err, &node) && !node.Gone && !r.Partial {
 		proof.Missing, proof.Waits = node.Why, true
 	}
 	return proof, nil
@@ -318,7 +318,7 @@ func (r run) proofWithoutPod(ctx context.Context, task hosttask.Task) (actions.P
 // proofNotBegun returns the proof for a task that has not begun: the step is done if the node is not ready.
 func (r run) proofNotBegun(ctx context.Context, task hosttask.Task) (proof actions.Proof, err error) {
 	var node *hosttask.NodeError
-	if !errors.As(r.Tasks.Takes(ctx, task), &node) || node.Gone {
+	if !errors.As(r.Tasks.CheckNode(ctx, task), &node) || node.Gone {
 		return actions.Proof{}, nil
 	}
 	proof.Done = true

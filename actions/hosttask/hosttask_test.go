@@ -407,8 +407,8 @@ func TestManyNodesAreDoneTenAtATime(t *testing.T) {
 		e.Retry(r)
 		r.End()
 		t.Logf("done in %s, %d events", time.Since(began), len(e.Events()))
-		if e.LastLine() != "ended done" || e.Most() != 10 {
-			t.Errorf("%q, %d at a time", e.LastLine(), e.Most())
+		if e.LastLine() != "ended done" || e.MaxAtOnce() != 10 {
+			t.Errorf("%q, %d at a time", e.LastLine(), e.MaxAtOnce())
 		}
 		for _, node := range e.nodes {
 			if n := e.Made(node); n != 1 && node != "n0013" && !taken[node] {
@@ -430,8 +430,8 @@ func TestTwoEKCOsComeToTheSameEnd(t *testing.T) {
 		second := other.Start(other.config())
 		e.RunToEnd(e.config())
 		second.End()
-		if e.LastLine() != "ended done" || other.LastLine() != "ended done" || e.Most() > 1 || e.Made("a") > 2 {
-			t.Errorf("%d at a time, %d pods; %q, %q", e.Most(), e.Made("a"), e.Story(), other.Story())
+		if e.LastLine() != "ended done" || other.LastLine() != "ended done" || e.MaxAtOnce() > 1 || e.Made("a") > 2 {
+			t.Errorf("%d at a time, %d pods; %q, %q", e.MaxAtOnce(), e.Made("a"), e.Story(), other.Story())
 		}
 		e.clean()
 	})

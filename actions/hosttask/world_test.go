@@ -133,7 +133,7 @@ func (e *estate) clean() {
 	if bad := e.BadFor(); bad > 30*time.Second {
 		e.T.Errorf("a pod that could not succeed any more was left for %s", bad)
 	}
-	if most := e.Most(); most > hosttask.AtOnce {
+	if most := e.MaxAtOnce(); most > hosttask.AtOnce {
 		e.T.Errorf("%d ran at a time", most)
 	}
 }

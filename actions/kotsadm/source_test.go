@@ -26,7 +26,7 @@ func TestTheStatefulSetIsReadByNameAndOnlyWhatIsAskedOfItIsAFact(t *testing.T) {
 		b.WroteThings("StatefulSet default/kotsadm-rqlite uid-old gone: absent at start")
 		b.Pass(time.Hour)
 		b.WroteThings()
-		if n := b.Logged("not observed until that changes"); n != 1 {
+		if n := b.Logged("EKCO does not observe it"); n != 1 {
 			t.Errorf("absence was said %d times:\n%s", n, b.Said)
 		}
 		objects.Put(kotsadm.Ref, single)

@@ -129,7 +129,7 @@ func (p Dependencies) lostAfterChange(ctx context.Context, record journal.Action
 	for end := time.Now().Add(readyTimeout); len(changed) > 0; {
 		nodes, err := p.Nodes.ListNodes(ctx)
 		if err != nil {
-			return "", kube.Lacking(err, "list", "nodes")
+			return "", kube.NamePermission(err, "list", "nodes")
 		}
 		i := slices.IndexFunc(nodes, func(n kube.Node) bool { return changed[n.Name] == n.UID && tasks.NotReady(n) != "" })
 		switch {
@@ -204,7 +204,7 @@ func (p Dependencies) planChange(ctx context.Context, record journal.ActionRecor
 	nodes, err := p.Nodes.ListNodes(ctx)
 	switch {
 	case err != nil:
-		return plan, kube.Lacking(err, "list", "nodes")
+		return plan, kube.NamePermission(err, "list", "nodes")
 	case len(nodes) == 0:
 		return plan, errors.New("the API server lists no nodes")
 	}

@@ -101,7 +101,7 @@ func TestANewManifestFitsAPIServersThatRefuseAnonymousRequests(t *testing.T) {
 func TestALoadBalancerWhoseLogCannotBeReadIsNotChanged(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		w := newWorld(bare, "10.0.0.1")
-		before := w.fleet.Came("a")
+		before := w.fleet.StateOf("a")
 		w.unreadable = errors.New("the kubelet of its node does not return it")
 		w.Request(journal.Kubeconfigs, journal.ActionRequested{Kind: journal.ActionChangeLoadBalancer, Input: journal.KubeconfigsInput{
 			Server: "https://localhost:6444", Internal: true, Primaries: []string{"10.0.0.9"},
@@ -109,7 +109,7 @@ func TestALoadBalancerWhoseLogCannotBeReadIsNotChanged(t *testing.T) {
 		running := w.Start(w.Config(w.kinds(nil)))
 		w.Pass(30 * time.Minute)
 		running.Halt()
-		if came := w.fleet.Came("a"); came != before || !strings.Contains(w.LastLine(), "HAProxy's files on node a are not changed while its log cannot be read: the kubelet of its node does not return it") {
+		if came := w.fleet.StateOf("a"); came != before || !strings.Contains(w.LastLine(), "HAProxy's files on node a are not changed while its log cannot be read: the kubelet of its node does not return it") {
 			t.Errorf("it is %+v: %q", came, w.Story())
 		}
 	})

@@ -94,7 +94,7 @@ func TestARestartWhileANodeIsCutOffChangesNoOther(t *testing.T) {
 		}
 		w.Start(w.Config(w.kindsOf("w1", "w2", "w3"))).End()
 		for _, name := range []string{"w2", "w3"} {
-			if server, _ := w.fleet.Led(name); server != "" {
+			if server, _ := w.fleet.KubeletServer(name); server != "" {
 				t.Errorf("%s is led to %q: %q", name, server, w.outs())
 			}
 		}
@@ -116,7 +116,7 @@ func TestWhatRanWhenAnotherNodeFailedIsItsOutcome(t *testing.T) {
 		r.Halt()
 		w.Pass(30 * time.Second) // the program on w5 ends well
 		w.Start(w.Config(w.kindsOf(names...))).End()
-		server, restarts := w.fleet.Led("w5")
+		server, restarts := w.fleet.KubeletServer("w5")
 		if outs := w.outs(); server != "https://lb" || restarts != 1 || !strings.Contains(outs["kubeconfig w5"], `"result"`) || !strings.HasPrefix(outs["ended"], "partial ") {
 			t.Errorf("w5 is led to %q, %d; %q", server, restarts, outs)
 		}

@@ -101,7 +101,7 @@ func TestAHAProxyThatDoesNotComeIntoStepIsNamed(t *testing.T) {
 		"it does not read":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Deaf: true}) }, "HAProxy of pod haproxy-a has not logged that it runs with backend kubernetes-primaries-"},
 		"it leads nowhere":    {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Broken: true}) }, "no API server answers through HAProxy on node a: connection refused"},
 		"it does not run":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Stopped: true}) }, "pod haproxy-a does not run"},
-		"the kubelet is slow": {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Image: "haproxy:0"}) }, "pod haproxy-a has image haproxy:0 and file version 0, its manifest haproxy:1 and 0"},
+		"the kubelet is slow": {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Break("a", loadbalancersim.Faults{Image: "haproxy:0"}) }, "pod haproxy-a has image haproxy:0 and file version 0, but its manifest has image haproxy:1 and file version 0"},
 		"there is no pod":     {journal.ActionUpdateLoadBalancer, func(w *world) { w.fleet.Remove("a") }, "the kubelet of node a has created no pod for the manifest"},
 		"the program cannot work": {journal.ActionUpdateLoadBalancer, func(w *world) {
 			w.Set("a", hosttasksim.Program{Failed: "write /host/etc/haproxy/haproxy.cfg: no space left on device"})

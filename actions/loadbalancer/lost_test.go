@@ -108,7 +108,7 @@ func TestChangeStopsIfAChangedNodeIsNotReady(t *testing.T) {
 				input := journal.KubeconfigsInput{Server: "https://lb", Internal: test.internal, Primaries: []string{"10.0.1.1"}}
 				for i, name := range names {
 					w.Add(name)
-					w.fleet.Lives(name, fmt.Sprintf("10.0.2.%d", i))
+					w.fleet.SetAddress(name, fmt.Sprintf("10.0.2.%d", i))
 					w.Set(name, hosttasksim.Program{Runs: w.fleet.Program(name), Trial: w.fleet.Trial(name), Then: w.fleet.Pull(name)})
 				}
 				w.Request(journal.Kubeconfigs, journal.ActionRequested{Kind: journal.ActionChangeLoadBalancer, Input: input})
@@ -118,10 +118,10 @@ func TestChangeStopsIfAChangedNodeIsNotReady(t *testing.T) {
 				outs := w.outs()
 				var led, written []string
 				for _, name := range names {
-					if server, _ := w.fleet.Led(name); server != "" {
+					if server, _ := w.fleet.KubeletServer(name); server != "" {
 						led = append(led, name)
 					}
-					if w.fleet.Came(name).Servers > 0 {
+					if w.fleet.StateOf(name).Servers > 0 {
 						written = append(written, name)
 					}
 					if want := test.left[name]; !strings.Contains(outs["ended"], want) || !strings.Contains(outs["kubeconfig "+name], want) {

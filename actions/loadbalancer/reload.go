@@ -49,7 +49,7 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 		return haproxyState{missing: lacks}, nil
 	}
 	log, err := running.Log(ctx, pod)
-	if err != nil || loadbalancer.Has(log, on.Backend) {
+	if err != nil || loadbalancer.RunsWith(log, on.Backend) {
 		return haproxyState{pod: pod}, err
 	}
 	return haproxyState{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), needsReload: true, pod: pod}, nil

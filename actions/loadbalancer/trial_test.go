@@ -33,7 +33,7 @@ func (w *world) writes() map[string]string {
 func (w *world) has(names ...string) string {
 	var all []string
 	for _, name := range names {
-		came := w.fleet.Came(name)
+		came := w.fleet.StateOf(name)
 		all = append(all, fmt.Sprintf("%s %d %v", name, came.Servers, came.InStep))
 	}
 	return strings.Join(all, ", ")
@@ -47,9 +47,9 @@ func (w *world) rollsOut() {
 	for _, name := range rolloutNodes {
 		w.Add(name)
 		w.Set(name, hosttasksim.Program{Runs: w.fleet.Program(name), Trial: w.fleet.Trial(name)})
-		w.fleet.Lives(name, "10.0.1."+name[1:])
+		w.fleet.SetAddress(name, "10.0.1."+name[1:])
 		if name == "p1" {
-			w.fleet.Lives(name, "10.0.1.9")
+			w.fleet.SetAddress(name, "10.0.1.9")
 		}
 		if _, err := w.fleet.Host(name).Write(w.T.Context(), []string{"10.0.1.1", "10.0.1.2"}, first); err != nil {
 			w.T.Fatal(err)
@@ -166,13 +166,13 @@ func TestAnUpdateOnTrialIsTakenBackAndStalls(t *testing.T) {
 		running := w.Start(w.Config(w.kinds(nil)))
 		w.Pass(10 * time.Minute)
 		step := w.Record().Steps["write a"]
-		if w.Record().Stalled == nil || step.Failures != 2 || !step.Worse || !strings.Contains(step.LastError, "were restored") || w.fleet.Came("a").Servers != 1 {
-			t.Errorf("%+v, %+v: %q", step, w.fleet.Came("a"), w.Story())
+		if w.Record().Stalled == nil || step.Failures != 2 || !step.Worse || !strings.Contains(step.LastError, "were restored") || w.fleet.StateOf("a").Servers != 1 {
+			t.Errorf("%+v, %+v: %q", step, w.fleet.StateOf("a"), w.Story())
 		}
 		w.fleet.Break("a", loadbalancersim.Faults{})
 		w.Retry(running)
 		running.End()
-		if came := w.fleet.Came("a"); came.Servers != 2 || !came.InStep || w.LastLine() != "ended done" {
+		if came := w.fleet.StateOf("a"); came.Servers != 2 || !came.InStep || w.LastLine() != "ended done" {
 			t.Errorf("%+v: %q", came, w.Story())
 		}
 	})

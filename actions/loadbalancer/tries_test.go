@@ -62,8 +62,8 @@ func TestARestartThatDoesNotWorkIsTriedTwice(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenWhileHAProxysLogCannotBeRead: each attempt would end in a restart of HAProxy. One that does not run
-// is repaired nevertheless.
+// TestNothingIsWrittenWhileHAProxysLogCannotBeRead: each attempt would end in a restart of HAProxy. One that does not
+// run is repaired nevertheless.
 func TestNothingIsWrittenWhileHAProxysLogCannotBeRead(t *testing.T) {
 	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
 		for name, test := range map[string]struct {
@@ -84,7 +84,7 @@ func TestNothingIsWrittenWhileHAProxysLogCannotBeRead(t *testing.T) {
 				running := w.Start(w.Config(w.kinds(nil)))
 				time.Sleep(10 * time.Minute)
 				running.Halt()
-				if writes := w.Most() > 0; writes != test.writes || !writes && w.Count("stalled") != 1 {
+				if writes := w.MaxAtOnce() > 0; writes != test.writes || !writes && w.Count("stalled") != 1 {
 					t.Errorf("%s, %s: pods were made: %t; %q", kind, name, writes, w.Story())
 				}
 			})

@@ -51,7 +51,7 @@ func (r *reloads) Pod(ctx context.Context, node string) (loadbalancer.Pod, error
 func changed(t *testing.T) (r *reloads, on journal.LoadBalancerOnNode) {
 	t.Helper()
 	r = &reloads{Fleet: loadbalancersim.New(t.TempDir()), began: time.Now(), asked: map[string]bool{}}
-	r.Lives("a", "10.0.0.9")
+	r.SetAddress("a", "10.0.0.9")
 	host := r.Host("a")
 	if _, err := host.Write(t.Context(), []string{"10.0.0.1"}, "haproxy:1"); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ type world struct {
 // newWorld begins with a HAProxy that balances to these primaries; none for a node without HAProxy.
 func newWorld(w *actionstest.World, primaries ...string) *world {
 	world := &world{World: w, Cluster: hosttasksim.New("a", "b"), fleet: loadbalancersim.New(w.T.TempDir())}
-	world.fleet.Lives("a", "10.0.0.9")
+	world.fleet.SetAddress("a", "10.0.0.9")
 	if len(primaries) > 0 {
 		if _, err := world.fleet.Host("a").Write(w.T.Context(), primaries, first); err != nil {
 			w.T.Fatal(err)
@@ -156,7 +156,7 @@ func (m mortalRunning) Reload(ctx context.Context, pod balancer.Pod) error {
 
 // outcome is what the node has come to. How often HAProxy was told is no part of it.
 func (w *world) outcome() string {
-	came := w.fleet.Came("a")
+	came := w.fleet.StateOf("a")
 	came.Told = 0
 	return fmt.Sprintf("%+v; %d pods left", came, len(w.Pods()))
 }
@@ -190,8 +190,8 @@ func changing(input journal.KubeconfigsInput) actionstest.Scene {
 		return actionstest.Stage{Kinds: w.kinds, Outcome: func() string {
 			var all []string
 			for _, name := range []string{"a", "b"} {
-				server, restarts := w.fleet.Led(name)
-				came := w.fleet.Came(name)
+				server, restarts := w.fleet.KubeletServer(name)
+				came := w.fleet.StateOf(name)
 				came.Told = 0
 				all = append(all, fmt.Sprintf("%s: %s, restarted %v, %+v", name, server, restarts > 0, came))
 			}

@@ -115,7 +115,7 @@ func (c *dataChecker) runPass(ctx context.Context, n *passRecorder, except strin
 	}
 	defer by.Close()
 	passed, err := minio.Pass{
-		At: at, By: by, Drives: live.Replicas, Progress: n.progress,
+		Scanner: at, Lister: by, Drives: live.Replicas, Progress: n.progress,
 		Began: func(token string) error { return n.began(others[0].Name, token) },
 	}.Run(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *dataChecker) endFormerPass(ctx context.Context, n *passRecorder, runnin
 		return err
 	}
 	defer at.Close()
-	return minio.Drain(ctx, at, n.now.Pass)
+	return minio.ReadScanToEnd(ctx, at, n.now.Pass)
 }
 
 func lifeOfPods(running []minio.Running) map[string]string {

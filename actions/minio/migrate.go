@@ -123,7 +123,7 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	leads, version, err := m.api.Leads(ctx)
+	leads, version, err := m.api.ServiceTarget(ctx)
 	if err != nil {
 		return journal.Plan{}, err
 	}
@@ -152,8 +152,8 @@ func plannedStep(id string, timeout time.Duration, domains []string, preflights 
 	return journal.PlannedStep{ID: id, Does: id, Timeout: journal.Duration(timeout), Domains: domains, Preflights: preflights}
 }
 
-// doesLookAndDelete is the kind of the step that checks a last time and then deletes the Deployment. In plans of
-// earlier EKCOs that step makes no check.
+// doesLookAndDelete is the kind of the step that checks a last time and then deletes the Deployment. Plans of earlier
+// EKCOs have a step of kind [journal.StepDeleteMinioDeployment] instead, which deletes without a check.
 const doesLookAndDelete = "look-and-delete"
 
 var storage = []string{journal.DomainStorage}

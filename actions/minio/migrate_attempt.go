@@ -66,7 +66,7 @@ func (a *attempt) makeSwitchCatchingPanic(ctx context.Context) (err error) {
 
 // makeSwitch makes the switch, or continues an interrupted switch.
 func (a *attempt) makeSwitch(ctx context.Context) error {
-	leads, version, err := a.api.Leads(ctx)
+	leads, version, err := a.api.ServiceTarget(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *attempt) makeSwitch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.maxOutage()-time.Since(a.state.DisabledAt))
 	defer cancel()
 	// From here on, a check is valid only as long as no other client changes the Service.
-	leads, version, err = a.api.Leads(ctx)
+	leads, version, err = a.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -180,7 +180,7 @@ func (a *attempt) unchangedVersion(ctx context.Context) (version string, err err
 	if err != nil {
 		return "", err
 	}
-	leads, version, err := a.api.Leads(ctx)
+	leads, version, err := a.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return "", err
@@ -339,7 +339,7 @@ func (a *attempt) recordVersion(ctx context.Context) error {
 	if a.state.Version != "" {
 		return nil
 	}
-	leads, version, err := a.api.Leads(ctx)
+	leads, version, err := a.api.ServiceTarget(ctx)
 	if err == nil && leads == journal.MinioServiceHA {
 		a.state.Version = version
 	}
@@ -357,7 +357,7 @@ func (a *attempt) endServed(ctx context.Context) error {
 		return err
 	}
 	for _, pod := range servedPods(single, a.state) {
-		err = errors.Join(err, kube.Deleted(a.api.EndSinglePod(ctx, pod.Name, pod.UID, endGrace)))
+		err = errors.Join(err, kube.IgnoreNotFound(a.api.EndSinglePod(ctx, pod.Name, pod.UID, endGrace)))
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func (a *attempt) recordUndone(ctx context.Context) {
 func (a *attempt) pointBackUntilDone(ctx context.Context) (leads journal.MinioService, err error) {
 	for known := false; ; {
 		var version string
-		leads, version, err = a.api.Leads(ctx)
+		leads, version, err = a.api.ServiceTarget(ctx)
 		if err == nil && !known { // later changes may be by EKCO itself
 			known, a.state.Touched = true, a.state.Touched || a.isServiceTouched(ctx, leads, version)
 		}
@@ -128,7 +128,7 @@ func (a *attempt) recordGivenUp(ctx context.Context) {
 
 // isOwnChange reports whether EKCO knows that no other client has changed the selector of the Service.
 func (m *migrator) isOwnChange(ctx context.Context, version string) bool {
-	is, err := m.api.Ours(ctx, version)
+	is, err := m.api.LastSetByEKCO(ctx, version)
 	return err == nil && is
 }
 
@@ -208,7 +208,7 @@ type undoSwitch struct{ *migrator }
 // Prove reports a failed read as not done. If it returned an error, that would count as a failure, and after too many
 // failures clients would stay cut off.
 func (s undoSwitch) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
-	leads, _, err := s.api.Leads(ctx)
+	leads, _, err := s.api.ServiceTarget(ctx)
 	if err != nil {
 		return actions.Proof{Missing: err.Error()}, nil //nolint:nilerr // the error is the reason why the step is not done
 	}
@@ -217,7 +217,7 @@ func (s undoSwitch) Prove(ctx context.Context, _ actions.StepContext) (actions.P
 
 // Do is retried without a limit, because nothing else would make the Service select a MinIO.
 func (s undoSwitch) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	leads, _, err := s.api.Leads(ctx)
+	leads, _, err := s.api.ServiceTarget(ctx)
 	defer s.changed()
 	if err != nil {
 		return nil, &actions.UnfinishedError{Left: "EKCO cannot tell what Service minio selects: " + err.Error(), Waits: true}

@@ -231,7 +231,7 @@ func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) acti
 	if !last && !pauses {
 		return actions.Pass()
 	}
-	leads, _, err := m.api.Leads(ctx)
+	leads, _, err := m.api.ServiceTarget(ctx)
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}

@@ -45,7 +45,7 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 		return actions.Proof{}, err
 	}
 	proof := actions.Proof{Outputs: step.Action.Steps[step.Planned.ID].Outputs}
-	leads, version, err := s.api.Leads(ctx)
+	leads, version, err := s.api.ServiceTarget(ctx)
 	switch {
 	case err != nil && state.Disabled:
 		return actions.Proof{Missing: err.Error()}, nil
@@ -78,7 +78,7 @@ func (m *migrator) hasSwitched(ctx context.Context, state journal.MinioCutOver, 
 	if leads != journal.MinioServiceHA || !state.Switches || state.Version != "" {
 		return leads == journal.MinioServiceHA && state.Switches, nil
 	}
-	return m.api.Ours(ctx, version)
+	return m.api.LastSetByEKCO(ctx, version)
 }
 
 // connectedReason returns a reason if clients may still be connected to pods that served, and "" when all these pods

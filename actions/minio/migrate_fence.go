@@ -107,7 +107,7 @@ func (f *fence) readService(ctx context.Context, q *serviceRead) {
 	if q.err != nil {
 		return
 	}
-	leads, has, err := f.api.Leads(ctx)
+	leads, has, err := f.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		q.err = fmt.Errorf("check what Service minio selects before a change: %w", err)

@@ -32,7 +32,7 @@ func newService() *service {
 	return s
 }
 
-func (s *service) Leads(ctx context.Context) (journal.MinioService, string, error) {
+func (s *service) ServiceTarget(ctx context.Context) (journal.MinioService, string, error) {
 	s.asked.Add(1)
 	leads := s.leads.Load().(journal.MinioService)
 	select {

@@ -23,8 +23,8 @@ import (
 // recheckInterval is the pause until EKCO compares again after it found data on one side only.
 const recheckInterval = time.Hour
 
-// objectsOnlyIn names the buckets and versions that exist in one but not in other. Implementations are [replica.Alone],
-// [replica.Written] and [replica.Foreign].
+// objectsOnlyIn names the buckets and versions that exist in one but not in other. Implementations are
+// [replica.OnlyIn], [replica.WrittenOnlyIn] and [replica.Foreign].
 type objectsOnlyIn func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
 
 // onlyIn returns the buckets, versions, users and policies that exist in one but not in other. It ignores data that was
@@ -201,7 +201,7 @@ func (s compareStores) compareOnce(ctx context.Context, step actions.StepContext
 	var found journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		found, err = both.missingDataSince(ctx, "", replica.Alone)
+		found, err = both.missingDataSince(ctx, "", replica.OnlyIn)
 	}
 	if err == nil {
 		err = both.requireIDs(ctx, left.Store, left.Target) // the comparison may have taken hours
@@ -246,7 +246,7 @@ func addChanged(ctx context.Context, one, other minio.Store, isCopy bool, found 
 	if isCopy {
 		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has other built-in policies
 	}
-	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has named the other differences
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{OnlyAttributes: true, SameTime: isCopy}) // [replica.Foreign] has named the other differences
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func mayBeOfClients(name s3.SettingName, value string) bool {
 // servingVersion returns the Service's resource version. It returns an error unless the Service selects the highly
 // available MinIO, because clients use standalone MinIO until then.
 func (s compareStores) servingVersion(ctx context.Context) (version string, err error) {
-	leads, version, err := s.api.Leads(ctx)
+	leads, version, err := s.api.ServiceTarget(ctx)
 	if err == nil && leads != journal.MinioServiceHA {
 		err = &actions.UnfinishedError{Left: selectsText(leads), Waits: true}
 	}

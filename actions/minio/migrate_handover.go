@@ -22,7 +22,7 @@ type awaitServed struct {
 }
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
-	leads, _, err := s.api.Leads(ctx)
+	leads, _, err := s.api.ServiceTarget(ctx)
 	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", leads)}, err
 }
 
@@ -37,7 +37,7 @@ func (m *migrator) serviceUntouched(ctx context.Context, record journal.ActionRe
 	if version == "" || record.Steps[journal.StepDeleteMinioDeployment].Done() {
 		return actions.Pass()
 	}
-	_, now, err := m.api.Leads(ctx)
+	_, now, err := m.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
@@ -136,7 +136,7 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 		return nil, err
 	}
 	defer s.changed()
-	err = kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment))
+	err = kube.IgnoreNotFound(s.api.DeleteDeployment(ctx, plan.Deployment))
 	if kube.Sentinel(err) != nil && !errors.Is(err, kube.ErrUnavailable) { // if no answer came, it may be deleted
 		err = errors.Join(err, s.notDeleted(ctx, step))
 	}
@@ -219,7 +219,7 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		left, err = both.missingDataSince(ctx, was, replica.Written)
+		left, err = both.missingDataSince(ctx, was, replica.WrittenOnlyIn)
 	}
 	if err == nil {
 		err = both.identify(ctx, record) // the check may have taken hours
@@ -363,5 +363,5 @@ func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (js
 	if err != nil {
 		return nil, err
 	}
-	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, plan.Claim))
+	return nil, kube.IgnoreNotFound(s.api.DeleteSingleClaim(ctx, plan.Claim))
 }

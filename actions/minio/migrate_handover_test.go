@@ -47,7 +47,7 @@ func (r *remains) DeleteSingleClaim(_ context.Context, uid string) error {
 	return nil
 }
 
-func (r *remains) Leads(context.Context) (journal.MinioService, string, error) {
+func (r *remains) ServiceTarget(context.Context) (journal.MinioService, string, error) {
 	return r.leads, r.version, nil
 }
 

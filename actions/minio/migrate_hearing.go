@@ -123,7 +123,7 @@ func (h *listener) catchUp(ctx context.Context) {
 	}
 	buckets, err := source.Buckets(ctx)
 	for err == nil && len(buckets) > 0 {
-		err = source.Echo(ctx, buckets[0], key)
+		err = source.TriggerEvent(ctx, buckets[0], key)
 		select {
 		case <-heard:
 			return
@@ -156,7 +156,7 @@ func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 		go func() {
 			defer close(ended)
 			defer end()
-			if err := store.Hear(one, h.storeRemoval); one.Err() == nil {
+			if err := store.ListenForRemovals(one, h.storeRemoval); one.Err() == nil {
 				h.storeFailure(err)
 			}
 		}()

@@ -20,10 +20,10 @@ import (
 // leased is a store that ends each connection after an hour.
 type leased struct{ plainStore }
 
-func (l leased) Hear(ctx context.Context, heard func(s3.Removal)) error {
+func (l leased) ListenForRemovals(ctx context.Context, heard func(s3.Removal)) error {
 	ctx, end := context.WithTimeout(ctx, time.Hour)
 	defer end()
-	return l.Store.Hear(ctx, heard)
+	return l.Store.ListenForRemovals(ctx, heard)
 }
 
 // TestARemovalIsProofOfNothingThatWasWrittenSince, nor of what another store lost.
@@ -110,11 +110,11 @@ type mute struct {
 	until time.Time
 }
 
-func (m mute) Echo(ctx context.Context, bucket, key string) error {
+func (m mute) TriggerEvent(ctx context.Context, bucket, key string) error {
 	if time.Now().Before(m.until) || m.until.IsZero() {
 		return nil
 	}
-	return m.plainStore.Echo(ctx, bucket, key)
+	return m.plainStore.TriggerEvent(ctx, bucket, key)
 }
 
 // TestAPodThatReportedNoEchoDoesNotSpeakForTheNext.
@@ -224,11 +224,11 @@ type cut struct {
 	closed *atomic.Int64
 }
 
-func (c cut) Hear(ctx context.Context, heard func(s3.Removal)) error {
+func (c cut) ListenForRemovals(ctx context.Context, heard func(s3.Removal)) error {
 	if c.ends {
 		return errors.New("the connection ends")
 	}
-	return c.Store.Hear(ctx, heard)
+	return c.Store.ListenForRemovals(ctx, heard)
 }
 
 func (c cut) Close() { c.closed.Add(1) }

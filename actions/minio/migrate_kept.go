@@ -47,7 +47,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 	if err := a.recordState(ctx); err != nil {
 		return err
 	}
-	a.step.Log.Warn("standalone MinIO no longer has versions whose removal no event reported; EKCO sets them aside on ha-minio", "bucket", asideBucket, "names", names)
+	a.step.Log.Warn("versions disappeared from standalone MinIO, but no event reported the removal; EKCO sets them aside on ha-minio", "bucket", asideBucket, "names", names)
 	var stays []string
 	for _, item := range kept.Items {
 		switch err := both.putAside(ctx, item); {
@@ -107,7 +107,7 @@ func (s sides) putAside(ctx context.Context, item replica.Item) error {
 }
 
 func lostText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("standalone MinIO does not have %s that ha-minio has, and no event reported their removal: %s; if the volume of standalone MinIO lost data, restore it, or \"ekco cancel %s\" and point Service minio to ha-minio; "+
+	return fmt.Sprintf("standalone MinIO does not have %s that ha-minio has, and no event reported their removal: %s; if the volume of standalone MinIO lost data, restore the volume, or run \"ekco cancel %s\" and point Service minio to ha-minio; "+
 		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly the items named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releaseCommand(keyFor(found), record))
 }
 
@@ -125,6 +125,6 @@ func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict 
 }
 
 func asideText(names []string) string {
-	return fmt.Sprintf("standalone MinIO no longer has %s whose removal no event reported; ha-minio keeps them in bucket %s, for you to delete when no data is missing: %s",
+	return fmt.Sprintf("%s disappeared from standalone MinIO, but no event reported the removal; they are in bucket %s of ha-minio: delete them yourself after checking that no data is missing: %s",
 		words.Count(len(names), "version"), asideBucket, strings.Join(names, ", "))
 }

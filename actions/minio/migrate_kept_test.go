@@ -38,8 +38,8 @@ type holdingSource struct {
 	kept []func()
 }
 
-func (s *holdingSource) Hear(ctx context.Context, heard func(s3.Removal)) error {
-	return s.Store.Hear(ctx, func(removal s3.Removal) {
+func (s *holdingSource) ListenForRemovals(ctx context.Context, heard func(s3.Removal)) error {
+	return s.Store.ListenForRemovals(ctx, func(removal s3.Removal) {
 		if removal.Nothing {
 			heard(removal)
 			return
@@ -50,7 +50,7 @@ func (s *holdingSource) Hear(ctx context.Context, heard func(s3.Removal)) error 
 	})
 }
 
-func (s *holdingSource) Echo(ctx context.Context, bucket, key string) error {
+func (s *holdingSource) TriggerEvent(ctx context.Context, bucket, key string) error {
 	s.mu.Lock()
 	kept := s.kept
 	s.kept = nil
@@ -58,7 +58,7 @@ func (s *holdingSource) Echo(ctx context.Context, bucket, key string) error {
 	for _, tell := range kept {
 		tell()
 	}
-	return s.Store.Echo(ctx, bucket, key)
+	return s.Store.TriggerEvent(ctx, bucket, key)
 }
 
 // TestWhatIsHeardOnlyAfterTheQuestionIsRemoved, and not set aside; what is not heard stays.

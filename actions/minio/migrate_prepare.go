@@ -31,7 +31,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	defer both.close()
-	leads, version, err := s.api.Leads(ctx)
+	leads, version, err := s.api.ServiceTarget(ctx)
 	if err == nil && leads != journal.MinioServiceSingle {
 		err = elsewhereError{leads}
 	}

@@ -61,7 +61,7 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 			continue
 		}
 		if lacks = "pod " + one.Name + " has not ended yet"; one.State != journal.MinioPodEnds {
-			err = errors.Join(err, kube.Deleted(a.api.EndSinglePod(ctx, one.Name, one.UID, endGrace)))
+			err = errors.Join(err, kube.IgnoreNotFound(a.api.EndSinglePod(ctx, one.Name, one.UID, endGrace)))
 		}
 	}
 	if lacks != "" {

@@ -52,7 +52,7 @@ func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioP
 	if err != nil {
 		return "", err
 	}
-	need := server.Takes(all.Versions-max(done.Versions, all.ThereVersions), all.Bytes-max(done.Bytes, all.ThereBytes))
+	need := server.SpaceFor(all.Versions-max(done.Versions, all.ThereVersions), all.Bytes-max(done.Bytes, all.ThereBytes))
 	free := server.Room(nodeOfServer(live.Pods))
 	if need <= free {
 		return "", nil

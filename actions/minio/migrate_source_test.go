@@ -128,7 +128,7 @@ func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 		if !strings.Contains(has, asideBucket) || !strings.Contains(has, `"plain/lost/null-`) || strings.Contains(has, `"lost"`) || strings.Contains(has, "removed") {
 			t.Errorf("it has\n%s", has)
 		}
-		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned MinioStillServed: standalone MinIO no longer has 1 version") {
+		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned MinioStillServed: 1 version disappeared from standalone MinIO") {
 			t.Errorf("nobody is told:\n%s", story)
 		}
 		if n := b.Count("failed cut-over"); n != 0 {

@@ -225,7 +225,7 @@ type detouring struct {
 }
 
 func (d detouring) Single(ctx context.Context) (minio.Single, error) {
-	leads, _, err := d.Leads(ctx)
+	leads, _, err := d.ServiceTarget(ctx)
 	if err == nil && leads == journal.MinioServiceDisabled {
 		d.detour()
 	}

@@ -50,8 +50,8 @@ type recordingAPI struct {
 	trail *trail
 }
 
-// Leads implements [minio.API].
-func (f recordingAPI) Leads(ctx context.Context) (journal.MinioService, string, error) {
+// ServiceTarget implements [minio.API].
+func (f recordingAPI) ServiceTarget(ctx context.Context) (journal.MinioService, string, error) {
 	leads, version, set, err := f.Selector(ctx)
 	if err == nil {
 		f.trail.remember(version, set)
@@ -77,7 +77,7 @@ func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord
 	if source == "" {
 		return actions.Pass() // the version is unknown, or nothing was copied yet
 	}
-	leads, version, err := m.api.Leads(ctx)
+	leads, version, err := m.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
@@ -106,7 +106,7 @@ func (a *attempt) noteBack(ctx context.Context) {
 	if !a.state.Disabled {
 		return // the Service has selected standalone MinIO all the time
 	}
-	leads, version, err := a.api.Leads(ctx)
+	leads, version, err := a.api.ServiceTarget(ctx)
 	if a.state.Back = ""; err == nil && (leads == journal.MinioServiceSingle || leads == journal.MinioServiceInstaller) {
 		a.state.Back = version
 	}

@@ -112,7 +112,7 @@ func (s deleteClaim) Prove(ctx context.Context, step actions.StepContext, plan j
 }
 
 func (s deleteClaim) Do(ctx context.Context, step actions.StepContext, plan journal.MinioMovePlan) (json.RawMessage, error) {
-	return nil, kube.Deleted(s.api.DeleteClaim(ctx, plan.Pod.Name, plan.Claim))
+	return nil, kube.IgnoreNotFound(s.api.DeleteClaim(ctx, plan.Pod.Name, plan.Claim))
 }
 
 // deletePod is done when the pod is being deleted. A pod on a lost node exists until EKCO clears the node.
@@ -138,7 +138,7 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext, plan journa
 	if err := s.requireRecentCheck(ctx, step, plan.Pod); err != nil {
 		return nil, err
 	}
-	if err := kube.Deleted(s.api.DeletePod(ctx, plan.Pod.Name, plan.Pod.UID)); err != nil {
+	if err := kube.IgnoreNotFound(s.api.DeletePod(ctx, plan.Pod.Name, plan.Pod.UID)); err != nil {
 		return nil, err
 	}
 	s.changed()
@@ -235,7 +235,7 @@ func missingUntilBack(ctx context.Context, api minio.API, record journal.ActionR
 
 // unansweredReason names a replica that does not answer. Each server reports only the healing of its own drives, so all
 // must answer.
-func unansweredReason(said []minio.Said) string {
+func unansweredReason(said []minio.ReplicaAnswer) string {
 	for _, one := range said {
 		if one.Err != nil {
 			return fmt.Sprintf("EKCO needs answers from all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)
@@ -246,7 +246,7 @@ func unansweredReason(said []minio.Said) string {
 
 // healingReason returns a reason if a replica reports that it heals drives, and "" otherwise. Only answers to
 // [minio.WithoutYou] report healing.
-func healingReason(said []minio.Said) string {
+func healingReason(said []minio.ReplicaAnswer) string {
 	for _, one := range said {
 		if one.Err == nil && one.Healing > 0 {
 			return fmt.Sprintf("MinIO restores the data of %s, as %s reports", words.Count(one.Healing, "drive"), one.Pod)

@@ -339,10 +339,10 @@ func TestAPodWhoseClaimIsGoneIsDeletedWithoutAnotherWait(t *testing.T) {
 
 func TestOneMoreThanAQuorumStays(t *testing.T) {
 	facts := journal.MinioFacts{Replicas: 6, Desired: 6}
-	var said []minio.Said
+	var said []minio.ReplicaAnswer
 	for i := range 6 {
 		facts.Pods = append(facts.Pods, journal.MinioPod{State: journal.MinioPodRuns})
-		said = append(said, minio.Said{Answer: minio.Answer{Yes: true, Code: 200, Quorum: 4}})
+		said = append(said, minio.ReplicaAnswer{Answer: minio.Answer{Yes: true, Code: 200, Quorum: 4}})
 		if verdict := judgeWithoutOne(facts, said); (verdict.Kind == actions.VerdictPass) != (i == 5) {
 			t.Errorf("%d run: %+v", i+1, verdict)
 		}
@@ -461,7 +461,7 @@ func TestNothingIsDeletedByNameAlone(t *testing.T) {
 		client := s.Client(s.Objects)
 		claim := minio.ClaimRef(miniosim.Namespace, "ha-minio-0")
 		for _, err := range []error{client.DeletePod(t.Context(), "ha-minio-0", "another"), client.DeleteClaim(t.Context(), "ha-minio-0", "another")} {
-			if kube.Deleted(err) != nil || err == nil {
+			if kube.IgnoreNotFound(err) != nil || err == nil {
 				t.Errorf("of another UID: %v", err)
 			}
 		}

@@ -137,7 +137,7 @@ func TestReadyReplicasAreNotEnough(t *testing.T) {
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(10 * time.Minute)
 		if held := w.Record().Holds[journal.StepAwaitMinio]; !strings.Contains(held.Reason, "MinIO is not healthy: ") ||
-			!strings.Contains(held.Reason, "ha-minio-3: fewer drives than the 4 that writes need (HTTP status 503)") {
+			!strings.Contains(held.Reason, "ha-minio-3: fewer drives work than the 4 that a write needs (HTTP status 503)") {
 			t.Errorf("held by %+v", held)
 		}
 		s.Silence(0, false)

@@ -154,7 +154,7 @@ func (p canSpare) delayFirstCheck(record journal.ActionRecord, verdict actions.V
 
 // judgeWithoutOne decides whether MinIO can run without one of its running replicas. Each server answers only for
 // itself, so all must agree.
-func judgeWithoutOne(live journal.MinioFacts, said []minio.Said) actions.Verdict {
+func judgeWithoutOne(live journal.MinioFacts, said []minio.ReplicaAnswer) actions.Verdict {
 	quorum := journal.MinioQuorum(max(live.Replicas, live.Desired))
 	var against []string
 	for _, one := range said {
@@ -179,7 +179,7 @@ func judgeWithoutOne(live journal.MinioFacts, said []minio.Said) actions.Verdict
 
 // healthyWithout decides whether MinIO is healthy without a replica that does not run. It uses the answers of the other
 // replicas to the health checks for now and for maintenance.
-func healthyWithout(said, spared []minio.Said) actions.Verdict {
+func healthyWithout(said, spared []minio.ReplicaAnswer) actions.Verdict {
 	var against []string
 	healthy := false
 	for _, one := range said {

@@ -105,7 +105,7 @@ func (m *Mirror) deleteObsoleteParts(ctx context.Context, named map[string]strin
 		if _, again := named[name]; again {
 			return true
 		}
-		err := kube.Deleted(m.api.DeleteMirrorPart(ctx, name))
+		err := kube.IgnoreNotFound(m.api.DeleteMirrorPart(ctx, name))
 		failed = cmp.Or(failed, err)
 		return err == nil
 	})

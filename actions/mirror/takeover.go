@@ -115,7 +115,7 @@ func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.D
 	case mustNotReplace(failing):
 		return failing
 	case lasted < patience:
-		return fmt.Errorf("%w; the %s continues without the mirror in %s", err, what, (patience - lasted).Round(time.Second))
+		return fmt.Errorf("%w; if that lasts %s longer, the %s continues without the mirror", err, (patience - lasted).Round(time.Second), what)
 	}
 	return nil
 }

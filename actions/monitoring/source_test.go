@@ -30,7 +30,7 @@ func TestBothAreReadByNameAndOnlyWhatIsAskedOfThemIsAFact(t *testing.T) {
 	watching(t, nil, func(b *observerstest.Bench, objects *kubesim.Objects) {
 		b.Pass(time.Hour)
 		b.WroteThings()
-		if n := b.Logged("not observed until that changes"); n != 2 {
+		if n := b.Logged("EKCO does not observe it"); n != 2 {
 			b.Errorf("absence was said %d times:\n%s", n, b.Said)
 		}
 		objects.Put(prometheus, `{"spec":{"replicas":2}}`)

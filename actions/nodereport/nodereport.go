@@ -70,7 +70,7 @@ func (p Dependencies) readNode(ctx context.Context, subject journal.Subject) (no
 	case errors.Is(err, kube.ErrNotFound):
 		return nodereport.Node{}, nil
 	case err != nil:
-		return nodereport.Node{}, fmt.Errorf("read Node %s: %w", subject.Name, kube.Lacking(err, "get", "nodes"))
+		return nodereport.Node{}, fmt.Errorf("read Node %s: %w", subject.Name, kube.NamePermission(err, "get", "nodes"))
 	}
 	node, uid, err := nodereport.NodeOf(object)
 	if err != nil || uid != subject.UID {

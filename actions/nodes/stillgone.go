@@ -32,7 +32,7 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	case errors.Is(err, kube.ErrNotFound):
 		return actions.Pass()
 	case err != nil:
-		err = kube.Lacking(err, "get", "nodes")
+		err = kube.NamePermission(err, "get", "nodes")
 		return actions.Hold(fmt.Sprintf("cannot tell whether node %s is still gone: %v", subject.Name, err)).About("unknown " + actions.KeyOf(err))
 	case live.UID != subject.UID:
 		return p.Replaced(record, live)

@@ -62,11 +62,11 @@ func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 	}
 	pods, err := p.residents.Residents(ctx, facts.Node.Name)
 	if err != nil {
-		return []string{fmt.Sprintf(actions.CostUnknown+"which pods are on it: %v", kube.Lacking(err, "list", "pods"))}
+		return []string{fmt.Sprintf(actions.CostUnknown+"which pods are on it: %v", kube.NamePermission(err, "list", "pods"))}
 	}
 	volumes, err := p.residents.LocalVolumes(ctx, facts.Node.hostname())
 	if err != nil {
-		return append(podLines(pods, nil), fmt.Sprintf(actions.CostUnknown+"which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
+		return append(podLines(pods, nil), fmt.Sprintf(actions.CostUnknown+"which volumes are only on it: %v", kube.NamePermission(err, "list", "persistentvolumes")))
 	}
 	return append(podLines(pods, volumes), volumeLines(pods, volumes)...)
 }
@@ -146,7 +146,7 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	}
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		lines = append(lines, fmt.Sprintf(actions.CostUnknown+"how many primaries are left: %v", kube.Lacking(err, "list", "nodes")))
+		lines = append(lines, fmt.Sprintf(actions.CostUnknown+"how many primaries are left: %v", kube.NamePermission(err, "list", "nodes")))
 	} else {
 		left, ready := 0, 0
 		for _, node := range nodes {

@@ -105,7 +105,7 @@ func (s removeMember) checkUnstarted(ctx context.Context, lost NodeIdentity, mem
 		return err
 	}
 	for _, other := range others {
-		if member.At(kubeadm.EtcdPeerURLs(internalIPs([]kube.Node{other}))) {
+		if member.HasPeerURL(kubeadm.EtcdPeerURLs(internalIPs([]kube.Node{other}))) {
 			return fmt.Errorf("%w: node %s (uid %s) has its address %s now, and %s may be its own",
 				etcd.ErrOtherMember, other.Name, other.UID, other.Facts.InternalIP, member)
 		}

@@ -43,7 +43,7 @@ func troubles() map[string]struct {
 			}
 		}},
 		"data on the lost OSDs alone": {purge.OSDSafeToDestroy, "data may be lost", func(s *whole, on bool) {
-			s.ceph.Hold(on, 12)
+			s.ceph.SetOnlyCopy(on, 12)
 		}},
 	}
 }
@@ -101,14 +101,14 @@ func TestAnAutomaticPurgeChecksCephAgainBeforeOSDsAreDestroyed(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ceph.AfterEffect = func(effect string) {
 			if strings.HasPrefix(effect, "osd-out") {
-				s.ceph.Hold(true, 3)
+				s.ceph.SetOnlyCopy(true, 3)
 			}
 		}
 		s.ask(journal.ActionRequested{})
 		r := s.Start(s.cfg())
 		s.Pass(time.Hour)
 		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
-		s.ceph.Hold(false, 3)
+		s.ceph.SetOnlyCopy(false, 3)
 		r.End()
 		s.wantTraces()
 	})

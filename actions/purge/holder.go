@@ -27,7 +27,7 @@ type newOwners struct {
 func (p storagePart) newOwners(ctx context.Context, lost NodeIdentity) (newOwners, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		return newOwners{}, fmt.Errorf("find the Node that has the hostname of node %s: %w", lost.Name, kube.Lacking(err, "list", "nodes"))
+		return newOwners{}, fmt.Errorf("find the Node that has the hostname of node %s: %w", lost.Name, kube.NamePermission(err, "list", "nodes"))
 	}
 	var found newOwners
 	for _, node := range nodes {

@@ -14,7 +14,7 @@ func TestTheKeyOfAnErrorIsThatOfItsCauseWhateverItSays(t *testing.T) {
 	for want, err := range map[string]error{
 		"":                     errors.New("forbidden"),
 		"api away":             fmt.Errorf("list nodes: %w", kube.ErrUnavailable),
-		"forbidden: get nodes": fmt.Errorf("look: %w", kube.Lacking(kube.ErrForbidden, "get", "nodes")),
+		"forbidden: get nodes": fmt.Errorf("look: %w", kube.NamePermission(kube.ErrForbidden, "get", "nodes")),
 		"certificates":         fmt.Errorf("%w: %w", etcd.ErrUnavailable, etcd.ErrCertificates),
 	} {
 		if got := keyOf(err); got != want {

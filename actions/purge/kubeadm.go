@@ -41,7 +41,7 @@ func (s removeEndpoint) Do(ctx context.Context, step actions.StepContext) (json.
 		return nil, err
 	}
 	if _, err := s.plane.Kubeadm.WriteClusterStatus(ctx, edit.Text, config.Version); err != nil {
-		return nil, fmt.Errorf("write the ClusterStatus of kube-system/kubeadm-config: %w", kube.Lacking(err, "update", "configmaps in kube-system"))
+		return nil, fmt.Errorf("write the ClusterStatus of kube-system/kubeadm-config: %w", kube.NamePermission(err, "update", "configmaps in kube-system"))
 	}
 	return nil, nil
 }
@@ -64,7 +64,7 @@ func (s removeEndpoint) findEdit(ctx context.Context, step actions.StepContext) 
 	case errors.Is(err, kube.ErrNotFound):
 		return config, edit, "", nil
 	case err != nil:
-		return config, edit, "", fmt.Errorf("read kube-system/kubeadm-config: %w", kube.Lacking(err, "get", "configmaps in kube-system"))
+		return config, edit, "", fmt.Errorf("read kube-system/kubeadm-config: %w", kube.NamePermission(err, "get", "configmaps in kube-system"))
 	}
 	edit, err = kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
 	return config, edit, "", err

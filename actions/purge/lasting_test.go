@@ -15,8 +15,8 @@ import (
 func (s *whole) peering(span time.Duration) {
 	s.ceph.AfterEffect = func(effect string) {
 		if strings.HasPrefix(effect, "osd-out") {
-			s.ceph.Hold(true, 12)
-			time.AfterFunc(span, func() { s.ceph.Hold(false, 12) })
+			s.ceph.SetOnlyCopy(true, 12)
+			time.AfterFunc(span, func() { s.ceph.SetOnlyCopy(false, 12) })
 		}
 	}
 }
@@ -62,10 +62,10 @@ func TestALossThatComesAndGoesIsOneOnlyIfItLasts(t *testing.T) {
 		s.ask(journal.ActionRequested{Manual: true})
 		flap := func() {
 			for range 10 {
-				s.ceph.Hold(true, 12)
+				s.ceph.SetOnlyCopy(true, 12)
 				<-time.After(12 * time.Second)
-				s.ceph.Hold(false, 12)
-				s.ceph.Degrade(true, 12)
+				s.ceph.SetOnlyCopy(false, 12)
+				s.ceph.SetDegraded(true, 12)
 				<-time.After(8 * time.Second)
 			}
 		}
@@ -89,8 +89,8 @@ func TestAPersonIsAskedAboutALossOnlyOnceItHasLasted(t *testing.T) {
 	}{"it passes": {6 * time.Second, actions.VerdictPass}, "it lasts": {time.Hour, actions.VerdictWarn}} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
-				s.ceph.Hold(true, 12)
-				time.AfterFunc(test.passes, func() { s.ceph.Hold(false, 12) })
+				s.ceph.SetOnlyCopy(true, 12)
+				time.AfterFunc(test.passes, func() { s.ceph.SetOnlyCopy(false, 12) })
 				s.ask(journal.ActionRequested{Manual: true})
 				began := time.Now()
 				_, checks, err := actions.NewRunner(s.cfg()).Explain(s.T.Context(), s.Record())
@@ -113,7 +113,7 @@ func TestAPersonIsAskedAboutALossOnlyOnceItHasLasted(t *testing.T) {
 
 func TestWhatAPersonHasAnsweredIsNotLookedAtForHalfAMinuteAgain(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.ceph.Hold(true, 12)
+		s.ceph.SetOnlyCopy(true, 12)
 		s.ask(journal.ActionRequested{Manual: true})
 		_, checks, err := actions.NewRunner(s.cfg()).Explain(s.T.Context(), s.Record())
 		if err != nil {

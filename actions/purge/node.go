@@ -35,7 +35,7 @@ func (p nodePart) capture(ctx context.Context, record journal.ActionRecord, fact
 	case errors.Is(err, kube.ErrNotFound):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read node %s: %w", record.Subject.Name, kube.Lacking(err, "get", "nodes"))
+		return fmt.Errorf("read node %s: %w", record.Subject.Name, kube.NamePermission(err, "get", "nodes"))
 	case live.UID != record.Subject.UID:
 		facts.Node.ReplacedBy = live.UID
 		return nil
@@ -95,7 +95,7 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts F
 	case errors.Is(err, kube.ErrNotFound):
 		return actions.Proof{Done: true, Outputs: facts.Node.leftUnchecked()}, nil
 	case err != nil:
-		return actions.Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, kube.Lacking(err, "get", "nodes"))
+		return actions.Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, kube.NamePermission(err, "get", "nodes"))
 	case live.UID != facts.Node.UID:
 		return actions.Proof{Done: true, Outputs: facts.Node.leftUnchecked()}, nil
 	}
@@ -113,8 +113,8 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext, facts Fact
 	}
 	slow := time.AfterFunc(deletionIsSlow, func() { step.WaitsForOthers(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
 	defer slow.Stop()
-	if err := kube.Deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
-		return nil, fmt.Errorf("delete node %s: %w%s", facts.Node.Name, kube.Lacking(err, "delete", "nodes"), webhookHint(err))
+	if err := kube.IgnoreNotFound(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
+		return nil, fmt.Errorf("delete node %s: %w%s", facts.Node.Name, kube.NamePermission(err, "delete", "nodes"), webhookHint(err))
 	}
 	return nil, nil
 }

@@ -82,7 +82,7 @@ func notPurgedAtTheLastMoment(t *testing.T, joined bool) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ceph.BeforeEffect = func(effect string) {
 			if strings.HasPrefix(effect, "osd-purge") {
-				s.ceph.Degrade(true, 3, 12, 107)
+				s.ceph.SetDegraded(true, 3, 12, 107)
 			}
 		}
 		s.ask(journal.ActionRequested{})
@@ -95,7 +95,7 @@ func notPurgedAtTheLastMoment(t *testing.T, joined bool) {
 			t.Errorf("it did %q", got)
 		}
 		s.ceph.BeforeEffect = nil
-		s.ceph.Degrade(false, 3, 12, 107)
+		s.ceph.SetDegraded(false, 3, 12, 107)
 		r.End()
 		s.wantTraces()
 		if got := s.forced(); len(got) > 0 {

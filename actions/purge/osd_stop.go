@@ -51,7 +51,7 @@ func (s stopOSDs) runningPod(ctx context.Context, view storageView) (string, err
 	case errors.Is(err, kube.ErrNotFound):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read node %s: %w", view.node.Name, kube.Lacking(err, "get", "nodes"))
+		return "", fmt.Errorf("read node %s: %w", view.node.Name, kube.NamePermission(err, "get", "nodes"))
 	case live.UID != view.node.UID:
 		return "", nil
 	}
@@ -60,7 +60,7 @@ func (s stopOSDs) runningPod(ctx context.Context, view storageView) (string, err
 	}
 	pods, err := s.Rook.OSDPods(ctx, view.node.Name)
 	if err != nil {
-		return "", fmt.Errorf("find the pods of OSDs on node %s: %w", view.node.Name, kube.Lacking(err, "list", "pods in rook-ceph"))
+		return "", fmt.Errorf("find the pods of OSDs on node %s: %w", view.node.Name, kube.NamePermission(err, "list", "pods in rook-ceph"))
 	}
 	for _, pod := range pods {
 		for _, osd := range view.remaining() {

@@ -28,7 +28,7 @@ func (p primaryPart) readControlPlane(ctx context.Context, facts *Facts) (planeV
 	var view planeView
 	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {
-		return view, fmt.Errorf("read kubeadm's endpoints: %w", kube.Lacking(err, "get", "configmaps in kube-system"))
+		return view, fmt.Errorf("read kubeadm's endpoints: %w", kube.NamePermission(err, "get", "configmaps in kube-system"))
 	}
 	view.kubeadm = err == nil
 	if view.kubeadm {
@@ -60,7 +60,7 @@ func (p primaryPart) readControlPlane(ctx context.Context, facts *Facts) (planeV
 func (p primaryPart) podEndpoints(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
 	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the API servers: %w", kube.Lacking(err, "list", "pods in kube-system"))
+		return nil, fmt.Errorf("find the API servers: %w", kube.NamePermission(err, "list", "pods in kube-system"))
 	}
 	listed := make(map[string]kubeadm.Endpoint, len(pods))
 	for _, pod := range pods {
@@ -75,7 +75,7 @@ func (p primaryPart) podEndpoints(ctx context.Context) (map[string]kubeadm.Endpo
 func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the other primaries: %w", kube.Lacking(err, "list", "nodes"))
+		return nil, fmt.Errorf("find the other primaries: %w", kube.NamePermission(err, "list", "nodes"))
 	}
 	return slices.DeleteFunc(nodes, func(n kube.Node) bool { return n.UID == lost.UID }), nil
 }

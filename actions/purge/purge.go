@@ -71,7 +71,7 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 	case errors.Is(err, kube.ErrNotFound):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read node %s: %w", n.Name, kube.Lacking(err, "get", "nodes"))
+		return "", fmt.Errorf("read node %s: %w", n.Name, kube.NamePermission(err, "get", "nodes"))
 	case live.UID == n.UID:
 		return "", nil
 	}

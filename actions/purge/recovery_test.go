@@ -246,7 +246,7 @@ func TestAnAutomaticPurgeWaitsForOSDsThatAreNotSafeThoughCephIsCalledHealthy(t *
 	inWhole(t, func(t *testing.T, s *whole) {
 		s.ceph.AfterEffect = func(effect string) {
 			if strings.HasPrefix(effect, "osd-out") {
-				s.ceph.Degrade(true, 12)
+				s.ceph.SetDegraded(true, 12)
 				s.ceph.SetHealth(ceph.Health{Status: ceph.HealthOK})
 			}
 		}
@@ -256,7 +256,7 @@ func TestAnAutomaticPurgeWaitsForOSDsThatAreNotSafeThoughCephIsCalledHealthy(t *
 		if s.ceph.Count("osd-purge 12") != 0 {
 			t.Errorf("osd.12 is purged though Ceph does not call it safe; %q", s.Story())
 		}
-		s.ceph.Degrade(false, 12)
+		s.ceph.SetDegraded(false, 12)
 		r.End()
 		s.wantTraces()
 	})

@@ -116,11 +116,11 @@ func (p storagePart) untouchedDeployments(ctx context.Context, step actions.Step
 // either complete or gone, and Rook recreates only a Deployment that is gone.
 func (p storagePart) removeOSDDeployment(ctx context.Context, d rook.OSDDeployment, live bool) error {
 	if !live {
-		if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
+		if err := kube.IgnoreNotFound(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
 			return err
 		}
 	}
-	return kube.Deleted(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
+	return kube.IgnoreNotFound(p.Rook.DeleteDeployment(ctx, d.Name, d.UID))
 }
 
 // stillExists is the proof of a step whose Deployment is not gone.

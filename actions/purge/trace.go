@@ -25,11 +25,11 @@ type Traced struct {
 // Tracer searches for remaining data of nodes that EKCO never saw. It is safe for concurrent use.
 type Tracer struct {
 	log   *slog.Logger
-	parts []tracingPart
+	parts []remainsFinder
 }
 
-// tracingPart is a part of a purge that can search for a node by its name.
-type tracingPart interface {
+// remainsFinder is a part of a purge that can search for a node by its name.
+type remainsFinder interface {
 	// trace searches with the same code as capture, so that it finds exactly what a purge would remove. facts has only
 	// the node's name.
 	trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced
@@ -39,7 +39,7 @@ type tracingPart interface {
 func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	tracer := Tracer{log: log}
 	for _, part := range partsOf(api, options).ordered() {
-		if tracing, ok := part.(tracingPart); ok {
+		if tracing, ok := part.(remainsFinder); ok {
 			tracer.parts = append(tracer.parts, tracing)
 		}
 	}
@@ -89,7 +89,7 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 }
 
 // tracePart calls the part's trace. It reports a panic as a place that could not be searched.
-func (t Tracer) tracePart(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
+func (t Tracer) tracePart(ctx context.Context, part remainsFinder, record journal.ActionRecord, facts Facts) (traced Traced) {
 	var failure error
 	defer func() {
 		if failure != nil {

@@ -19,7 +19,7 @@ func (s *whole) answersLater(request journal.ActionRequested) *actionstest.Runni
 	s.ask(request)
 	r := s.Start(s.cfg())
 	s.Pass(20 * time.Hour)
-	s.ceph.Hold(true, 3, 12, 107)
+	s.ceph.SetOnlyCopy(true, 3, 12, 107)
 	s.ceph.Outage(false)
 	s.Pass(time.Hour)
 	return r
@@ -63,7 +63,7 @@ func TestDataThatOtherOSDsHaveDoesNotHoldAPurgeThatGoesOnWithoutItsPerson(t *tes
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.Start(s.cfg())
 		s.Pass(20 * time.Hour)
-		s.ceph.Degrade(true, 3, 12, 107)
+		s.ceph.SetDegraded(true, 3, 12, 107)
 		s.ceph.Outage(false)
 		r.End()
 		s.wantTraces()
@@ -77,7 +77,7 @@ func TestALossThatCephTakesBackHoldsNothingAnyMore(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
 		r := s.answersLater(journal.ActionRequested{Manual: true})
 		s.wantTraces(lostData...)
-		s.ceph.Hold(false, 3, 12, 107)
+		s.ceph.SetOnlyCopy(false, 3, 12, 107)
 		r.End()
 		s.wantTraces()
 	})
@@ -107,7 +107,7 @@ func TestALossIsToldTheFirstTimeAfterThePlanOnlyToWhoIsThere(t *testing.T) {
 				s.wait = test.away
 				s.ceph.AfterEffect = func(effect string) {
 					if strings.HasPrefix(effect, "osd-out") {
-						s.ceph.Hold(true, 12)
+						s.ceph.SetOnlyCopy(true, 12)
 					}
 				}
 				s.ask(journal.ActionRequested{Manual: true})
@@ -125,7 +125,7 @@ func TestALossIsToldTheFirstTimeAfterThePlanOnlyToWhoIsThere(t *testing.T) {
 
 func TestALossThatWasAnsweredDoesNotHoldThePurgeAfterARestart(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.ceph.Hold(true, 12)
+		s.ceph.SetOnlyCopy(true, 12)
 		r := s.outageBeforeOut()
 		if s.Count(lossWarned) != 1 {
 			t.Errorf("the loss is not recorded: %q", s.Story())

@@ -129,7 +129,7 @@ func (p Dependencies) poolNotLowered(ctx context.Context, of journal.Subject, ch
 
 // poolsOf returns the pools to which the number at the place applies.
 func poolsOf(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
-	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !names.Make(of, place, pool.Name) })
+	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !names.IsPoolFor(of, place, pool.Name) })
 }
 
 // lowering is a request to lower one number.

@@ -164,7 +164,7 @@ func (p Dependencies) copiesComplete(ctx context.Context, _ journal.ActionRecord
 	if err := errors.Join(treeErr, poolsErr, pgsErr); err != nil {
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
-	if why := ceph.Incomplete(tree, pools, pgs, asked.to, asked.pool()); why != "" {
+	if why := ceph.WhyIncomplete(tree, pools, pgs, asked.to, asked.pool()); why != "" {
 		return actions.Hold(why + "; EKCO lowers them when all placement groups are settled with " + copiesText(asked.to)).About("incomplete").Briefly()
 	}
 	are := fmt.Sprintf("all %d placement groups are settled with %s", len(pgs), copiesText(asked.to))

@@ -19,7 +19,7 @@ type nodesReady struct{ nodes Nodes }
 func (p nodesReady) check(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	listed, err := p.nodes.ListNodes(ctx)
 	if err != nil {
-		return actions.Hold("cannot tell whether the nodes are ready: " + kube.Lacking(err, "list", "nodes").Error()).About("nodes unread")
+		return actions.Hold("cannot tell whether the nodes are ready: " + kube.NamePermission(err, "list", "nodes").Error()).About("nodes unread")
 	}
 	live := make(map[string]kube.Node, len(listed))
 	for _, node := range listed {
@@ -80,8 +80,8 @@ func (p hostsListed) check(ctx context.Context, record journal.ActionRecord, cha
 	for _, name := range live.Storage.Nodes {
 		named[journal.CrushName(name)] = true
 	}
-	if i := slices.IndexFunc(tree.Occupied(), func(host string) bool { return !named[journal.CrushName(host)] }); i >= 0 {
-		return actions.Abandon("the list would leave out host " + tree.Occupied()[i] + ", which has OSDs").About("host left out")
+	if i := slices.IndexFunc(tree.HostsWithOSDs(), func(host string) bool { return !named[journal.CrushName(host)] }); i >= 0 {
+		return actions.Abandon("the list would leave out host " + tree.HostsWithOSDs()[i] + ", which has OSDs").About("host left out")
 	}
 	return actions.Pass()
 }

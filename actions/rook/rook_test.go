@@ -305,10 +305,10 @@ func TestANodeThatDoesNotSayItsHostnameIsListedByItsName(t *testing.T) {
 func TestHostsThatAreLostMeanwhileAreNotCountedOn(t *testing.T) {
 	e, change := installed(blockPool, size1), number(sizeAt, 1, 3)
 	e.checks(t, StorageHostsThere, change, actions.VerdictPass, "")
-	e.ceph.Reweigh(2, 0)
-	e.ceph.Reweigh(12, 0) // CRUSH gives the host nothing
+	e.ceph.SetCrushWeight(2, 0)
+	e.ceph.SetCrushWeight(12, 0) // CRUSH gives the host nothing
 	e.checks(t, StorageHostsThere, change, actions.VerdictHold, "hosts")
-	e.ceph.Reweigh(12, 1)
+	e.ceph.SetCrushWeight(12, 1)
 	e.ceph.LoseHost("c")
 	e.checks(t, StorageHostsThere, change, actions.VerdictHold, "hosts")
 	e.ceph.Outage(true)

@@ -67,7 +67,7 @@ func futureCopies(of journal.Subject, change journal.RookChange, pools []ceph.Po
 			copies[pool] = number.To
 		}
 		for _, pool := range pools {
-			if !change.Names.Make(of, place, pool.Name) {
+			if !change.Names.IsPoolFor(of, place, pool.Name) {
 				continue
 			}
 			if pool.Size > number.To {

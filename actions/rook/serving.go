@@ -82,7 +82,7 @@ func checkServing(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []cep
 	}
 	for _, pool := range concerned {
 		its := slices.DeleteFunc(slices.Clone(pgs), func(pg ceph.PG) bool { return pg.Pool != pool.ID })
-		if why := ceph.IncompleteServing(tree, []ceph.Pool{pool}, its, needed); why != "" {
+		if why := ceph.WhyIncompleteServing(tree, []ceph.Pool{pool}, its, needed); why != "" {
 			return actions.Hold(fmt.Sprintf("%s; EKCO adds copies when all placement groups are active with %s, since Ceph would not serve the others", why, copiesText(needed))).About("incomplete").Briefly()
 		}
 	}

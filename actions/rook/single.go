@@ -46,8 +46,8 @@ func mayBeLifted(step actions.StepContext) bool {
 	return err != nil || now.Lifted
 }
 
-// mustFinish implements [actions.StepDef.MustFinish]: while the option is on, any client can give any pool a single
-// copy.
+// mustFinish implements [actions.StepDef.MustFinish]. The step must finish, because it turns the option off again:
+// while the option is on, any client can give any pool a single copy.
 func (s setNumber) mustFinish(step actions.StepContext) bool {
 	number, err := s.read(step)
 	return err == nil && number.needsOption() && mayBeLifted(step)

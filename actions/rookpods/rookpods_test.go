@@ -59,7 +59,7 @@ func installed(of journal.Subject) *estate {
 	e.subject.UID = e.objects.Put(rook.PodsRef(of), contents[of.Kind])
 	e.objects.Put(rook.NamespaceRef(), `{}`)
 	if of.Kind == journal.KindCephMDS {
-		e.subject.UID = journal.MDSOf(e.subject.UID)
+		e.subject.UID = journal.MDSUID(e.subject.UID)
 	}
 	e.runMDS("a", "n1")
 	e.runMDS("b", "n1")

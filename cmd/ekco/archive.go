@@ -32,7 +32,7 @@ func (a archive) VerifyNow(ctx context.Context) (result api.VerifyResult, err er
 	if err != nil {
 		return result, fmt.Errorf("find the ekco binary, which verifies the journal in a child: %w", err)
 	}
-	err = a.store.Beside(func(path string) error {
+	err = a.store.WithTempDir(func(path string) error {
 		if err := a.store.CopyFile(ctx, path); err != nil {
 			return err
 		}

@@ -207,7 +207,7 @@ func (c *changer) run(ctx context.Context) error {
 		}
 		c.leave()
 		if !errors.Is(err, api.ErrNoOperator) {
-			c.print("lost the operator: %v; waiting for it or the next one", err)
+			c.print("lost the connection to the operator: %v; waiting until it, or an operator that replaces it, answers", err)
 		}
 		select {
 		case <-time.After(returnRetry):

@@ -235,7 +235,7 @@ func TestAChangeIsFollowedByTheNextOperatorAndAskedForOnce(t *testing.T) {
 			return next, nil
 		}
 		d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
-		d.expect(exitDone, exitDone, "lost the operator: the operator ended the stream; waiting for it or the next one", "")
+		d.expect(exitDone, exitDone, "lost the connection to the operator: the operator ended the stream; waiting", "")
 		if len(first.requests) != 1 || len(second.requests) != 0 || first.closed != 1 || second.closed != 1 {
 			t.Errorf("asked %d and %d times, hung up %d and %d times", len(first.requests), len(second.requests), first.closed, second.closed)
 		}

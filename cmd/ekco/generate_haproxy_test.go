@@ -154,7 +154,7 @@ func TestWhatStandsInTheManifestsWayIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		file:                                file + " is not HAProxy's manifest, and is left as it is: it is that of pod \"etcd\", not haproxy; move it away",
+		file:                                file + " is not HAProxy's manifest, so EKCO does not change it: it is the manifest of pod \"etcd\", not of haproxy; move it away",
 		d.dir:                               d.dir + " is not a regular file",
 		filepath.Join(file, "haproxy.yaml"): filepath.Join(file, "haproxy.yaml") + ": not a directory",
 	} {

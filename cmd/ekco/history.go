@@ -160,7 +160,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 		if !lost || ctx.Err() != nil || !stream.backend.running || errors.Is(err, api.ErrCrowded) {
 			return err
 		}
-		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the operator: %s; waiting for it to come back\n", view.Clean(err.Error()))
+		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the connection to the operator: %s; waiting until it answers again\n", view.Clean(err.Error()))
 		back, dialErr := again.await(ctx, stream.last, err, stream.backend.again)
 		switch {
 		case ctx.Err() != nil:

@@ -45,7 +45,7 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.summary, "summary", false, "one line for each action, refusal and pause: how it ended, and how long it took")
 	flags.BoolVar(&f.local, "local", false, "show and read times in the time zone of this machine, or of TZ, not in UTC")
 	flags.BoolVar(&f.reverse, "reverse", false, "newest first")
-	flags.IntVar(&f.limit, "limit", 0, "at most this many events, the newest")
+	flags.IntVar(&f.limit, "limit", 0, "show only this many events, the newest ones")
 	outputFlag(cmd, &f.output, "table", view.HistoryFormats()...)
 }
 

@@ -132,7 +132,7 @@ func TestHistoryIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-after.followed; cancel() }()
-	d.expect(d.typesUntil(ctx, "history", "--follow", "--since", "all"), exitDone, "no 4", "lost the operator")
+	d.expect(d.typesUntil(ctx, "history", "--follow", "--since", "all"), exitDone, "no 4", "lost the connection to the operator")
 	for _, event := range events {
 		if n := strings.Count(d.out.String(), "is gone: no "+strconv.FormatUint(event.Seq, 10)); n != 1 {
 			t.Errorf("event %d was shown %d times", event.Seq, n)
@@ -144,7 +144,7 @@ func TestHistoryThatIsEndedSinceTooManyFollowDoesNotComeBack(t *testing.T) {
 	op := &fakeOperator{past: past(t, 2), crowded: true}
 	d := newDesk(t, op)
 	d.expect(d.types("history", "--follow", "--since", "all"), exitFailed, "no 2", "this oldest stream was ended")
-	if strings.Contains(d.errOut.String(), "lost the operator") {
+	if strings.Contains(d.errOut.String(), "lost the connection to the operator") {
 		t.Errorf("it looked for another operator: %s", d.errOut)
 	}
 }

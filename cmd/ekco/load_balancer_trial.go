@@ -72,7 +72,7 @@ func (t balancerTrial) awaitNewPod(ctx context.Context, on journal.LoadBalancerO
 		return err
 	}
 	return t.awaitHAProxy(ctx, t.within, func(pod *corev1.Pod) error {
-		return loadbalancer.Runs(pod, on, manifest.ModTime())
+		return loadbalancer.CheckRunning(pod, on, manifest.ModTime())
 	})
 }
 
@@ -82,7 +82,7 @@ const restartedTimeout = 20 * time.Second
 // worksFunc returns the [loadbalancer.Host.Works].
 func (t balancerTrial) worksFunc(ctx context.Context) func(journal.LoadBalancerOnNode, time.Time) error {
 	return func(on journal.LoadBalancerOnNode, since time.Time) error {
-		return t.awaitHAProxy(ctx, min(restartedTimeout, t.within), func(pod *corev1.Pod) error { return loadbalancer.Started(pod, on, since) })
+		return t.awaitHAProxy(ctx, min(restartedTimeout, t.within), func(pod *corev1.Pod) error { return loadbalancer.CheckStarted(pod, on, since) })
 	}
 }
 

@@ -100,7 +100,7 @@ func openActionText(action string) string {
 
 // reconnect reconnects to an operator that continues the work.
 func (r *reporter) reconnect(ctx context.Context, lost error) error {
-	r.warn("lost the operator: %v; waiting for it or the next one", lost)
+	r.warn("lost the connection to the operator: %v; waiting until it, or an operator that replaces it, answers", lost)
 	back, err := r.regains.await(ctx, r.last+uint64(r.asked), lost, r.conn.again)
 	if err != nil {
 		return err

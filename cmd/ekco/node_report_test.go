@@ -291,7 +291,7 @@ func TestAnOperatorThatIsRestartedIsWaitedFor(t *testing.T) {
 		}
 		return o, nil
 	}
-	d.expect(d.types("node-report", "-o", "json"), exitDone, "", "lost the operator: it went away; waiting for it or the next one")
+	d.expect(d.types("node-report", "-o", "json"), exitDone, "", "lost the connection to the operator: it went away; waiting")
 	if of := reportsOf(t, d); !of["a"].Looked || !of["b"].Looked || len(o.requests) != 2 {
 		t.Errorf("known are %+v after %d requests", of, len(o.requests))
 	}

@@ -62,12 +62,12 @@ func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 // hostTaskCleanup returns a function that cleans up host tasks while an operator's ring runs.
 func hostTaskCleanup(c cluster) func(ctx context.Context, may func() bool, open func(action string) bool) {
 	if c.renewalTasks == c.tasks {
-		return c.tasks.KeepSwept
+		return c.tasks.SweepRegularly
 	}
 	return func(ctx context.Context, may func() bool, open func(action string) bool) {
 		var both sync.WaitGroup
-		both.Go(func() { c.tasks.KeepSwept(ctx, may, open) })
-		both.Go(func() { c.renewalTasks.KeepSwept(ctx, may, open) })
+		both.Go(func() { c.tasks.SweepRegularly(ctx, may, open) })
+		both.Go(func() { c.renewalTasks.SweepRegularly(ctx, may, open) })
 		both.Wait()
 	}
 }

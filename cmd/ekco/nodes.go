@@ -52,7 +52,7 @@ func nodeSources(c cluster, known []fsmnode.Node) []observers.Source {
 	options := nodes.Options{
 		Nodes: c.kube.Nodes(), Known: knownNodes(known),
 		Settles: min(c.cfg.ClearAfter, c.cfg.NodeUnreachableToleration) / 2,
-		Labels:  nodeLabels(c.cfg), Told: c.nodesChanged.Look,
+		Labels:  nodeLabels(c.cfg), Recorded: c.nodesChanged.Look,
 	}
 	if c.cfg.AutoApproveKubeletCSRs {
 		options.Also = c.neighbours

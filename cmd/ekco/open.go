@@ -40,7 +40,7 @@ func openWithRetries(ctx context.Context, cfg config.Config, now *clock.Clock, l
 	}
 	wait := func(ctx context.Context) error {
 		return onlooker.Wait(ctx, func(ctx context.Context, attempt int) (err error) {
-			options.Patience = time.Duration(attempt) * timeoutStep
+			options.ExtraTimeout = time.Duration(attempt) * timeoutStep
 			store, err = tryToOpen(ctx, cfg, options, log)
 			return err
 		})

@@ -97,7 +97,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 // reconnect connects to the process that now has the journal open, after the connection to the former process was lost.
 func (f *follower) reconnect(ctx context.Context, lost error) (operator, error) {
 	if !f.workerIsCommand {
-		f.warn("lost the operator: %v", lost)
+		f.warn("lost the connection to the operator: %v", lost)
 		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
 	}
 	back, err := f.regains.await(ctx, f.last, lost, f.successor)
@@ -105,7 +105,7 @@ func (f *follower) reconnect(ctx context.Context, lost error) (operator, error) 
 	case ctx.Err() != nil, errors.Is(err, errWorkerLeft):
 		return nil, err
 	case err != nil:
-		if file, _ := f.findInFile(ctx, err); file != nil {
+		if file, _ := f.findActionInJournal(ctx, err); file != nil {
 			return file, nil
 		}
 		return nil, fmt.Errorf("%s is not finished: %w; an operator continues it", f.action, err)

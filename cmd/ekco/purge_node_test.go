@@ -338,7 +338,7 @@ func TestAPurgeIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 		operators = operators[1:]
 		return next, nil
 	}
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "lost the operator")
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "lost the connection to the operator")
 	if n := strings.Count(d.out.String(), "delete-node begins"); n != 1 {
 		t.Errorf("a step was shown %d times, want once", n)
 	}

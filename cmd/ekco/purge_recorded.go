@@ -40,18 +40,18 @@ func (a *app) openRecorded(ctx context.Context, cfg config.Config, action string
 func (f *follower) successor(ctx context.Context) (operator, error) {
 	reached, err := f.again(ctx)
 	if f.workerIsCommand && errors.Is(err, api.ErrNoOperator) {
-		return f.findInFile(ctx, err)
+		return f.findActionInJournal(ctx, err)
 	}
 	return reached, err
 }
 
-// findInFile returns the journal's file if the action has ended in it, errWorkerLeft if no process continues the
-// action, and absent if a process has the file open.
-func (f *follower) findInFile(ctx context.Context, absent error) (operator, error) {
+// findActionInJournal returns the journal's file if the action has ended in it. It returns errWorkerLeft if no process
+// continues the action, and whyNoOperator if a process has the file open.
+func (f *follower) findActionInJournal(ctx context.Context, whyNoOperator error) (operator, error) {
 	file, over, err := f.recordedAs(ctx, f.action)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w; %w", absent, err)
+		return nil, fmt.Errorf("%w; %w", whyNoOperator, err)
 	case over:
 		return file, nil
 	}

@@ -22,9 +22,9 @@ func newRetryCommand(a *app) *cobra.Command {
 object has one open action, its name is enough. A running action is not changed.
 
 With --force it also overrides the present hold, if the reason in "ekco status"
-offers that: it says what may be lost. Other holds stay, and so do later ones. If
-the reason is a list, --list must name it: the reason has the command. If the list
-has changed since, nothing is overridden.`,
+names --force: the reason also says what may be lost. It overrides no other holds
+and no later ones. If the reason is a list, --list must name the list: the reason
+has the command. If the list has changed since, it overrides nothing.`,
 		Example: `  ekco retry worker-2
   ekco retry purge-worker-2-57-3f9a --reason "the API server is back"
   ekco retry migrate-minio-8-1b2c --force --reason "the volumes can grow"
@@ -53,7 +53,7 @@ has changed since, nothing is overridden.`,
 		},
 	}
 	cmd.Flags().StringVar(&command.Reason, "reason", "", "why, for the record")
-	cmd.Flags().BoolVar(&command.Force, "force", false, "also override the present hold, if its reason offers that")
+	cmd.Flags().BoolVar(&command.Force, "force", false, "also override the hold on the action, if the reason of the hold names --force")
 	cmd.Flags().StringVar(&command.List, "list", "", "the key of the list to override, from the reason")
 	return cmd
 }

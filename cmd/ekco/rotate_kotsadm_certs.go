@@ -80,7 +80,7 @@ func (a *app) followToEnd(ctx context.Context, conn *connection, action string, 
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w%s", context.Cause(ctx), goesOn)
 		case err != nil:
-			return fmt.Errorf("lost the operator: %w%s", err, goesOn)
+			return fmt.Errorf("lost the connection to the operator: %w%s", err, goesOn)
 		}
 		decoded := event.Decoded()
 		if _, err := fmt.Fprintln(a.stdout, view.Clean(view.Sentence(a.words, decoded))); err != nil {
@@ -93,11 +93,11 @@ func (a *app) followToEnd(ctx context.Context, conn *connection, action string, 
 			if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
 				return nil
 			}
-			return fmt.Errorf("%s has ended %s: %s", action, p.Outcome, p.Reason)
+			return fmt.Errorf("%s has ended with the outcome %s: %s", action, p.Outcome, p.Reason)
 		}
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w%s", context.Cause(ctx), goesOn)
 	}
-	return fmt.Errorf("lost the operator: the stream of events ended%s", goesOn)
+	return fmt.Errorf("lost the connection to the operator: the stream of events ended%s", goesOn)
 }

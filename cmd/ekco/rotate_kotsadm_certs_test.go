@@ -54,10 +54,10 @@ func TestARenewalThatDoesNotEndWellIsAFailure(t *testing.T) {
 		running *fakeOperator
 		says    string
 	}{
-		{renewing(t, journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "somebody did"}), renewal + " has ended cancelled: somebody did"},
+		{renewing(t, journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "somebody did"}), renewal + " has ended with the outcome cancelled: somebody did"},
 		{renewing(t, journal.ActionStalled{Reason: "no room"}), "no room; after repairing the cause, run: ekco retry " + renewal},
 		{renewing(t), "it has not ended within 10ms; the operator continues it: ekco history --action " + renewal},
-		{&fakeOperator{admitted: api.Admission{Action: renewal}, lost: true}, "lost the operator"},
+		{&fakeOperator{admitted: api.Admission{Action: renewal}, lost: true}, "lost the connection to the operator"},
 		{&fakeOperator{err: &fsm.RefusedError{Rule: "Renewable", Reason: "it is the customer's own"}}, "it is the customer's own"},
 	} {
 		d := newDesk(t, test.running)

@@ -162,7 +162,7 @@ func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit,
 	if err != nil {
 		return nil, nil, err
 	}
-	host.Steady = a.kubeletSteady
+	host.MinActiveTime = a.kubeletSteady
 	unit, err := host.Unit(ctx, kubelet)
 	if err != nil {
 		return nil, nil, errors.Join(err, host.Close())

@@ -71,7 +71,7 @@ func (m machine) Table() fsm.Table {
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", fsm.ReportReason("they are being renewed")),
 			to("removed", Absent, "the Secret or file no longer exists", m.ReportLost),
 			to("broken", Unreadable, "the content of the Secret or file is invalid", reportUnreadable),
-			to("foreign", Foreign, "it is a customer's own certificate, by its names", fsm.ReportReason("it is a customer's own certificate, which EKCO never changes")),
+			to("foreign", Foreign, "its names show that it is a customer's own certificate", fsm.ReportReason("it is a customer's own certificate, which EKCO never changes")),
 			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", reportUnrenewed),
 			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", reportUnknown),
 			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", reportEnd),
@@ -215,11 +215,11 @@ func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }
 
-// Ages implements [fsm.Machine]. It visits ChangedAt; see [fsm.LostSoonAfter].
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
+// VisitAges implements [fsm.Machine]. It visits ChangedAt; see [fsm.LostSoonAfter].
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
 
-// Past implements [fsm.Machine].
-func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
+// VisitOtherTimes implements [fsm.Machine].
+func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
 
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {

@@ -56,8 +56,8 @@ func isDeleted(t *fsm.Thing) bool {
 	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
 }
 
-// Ended implements [fsm.Machine]. It does not keep the end of a done restart if EKCO has already seen the next pod,
-// because the restart was not about that pod.
+// Ended implements [fsm.Machine]. If a restart is done, but EKCO has already seen the pod that replaced the restarted
+// one, the result is not stored: it says nothing about the new pod.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	return ended.Outcome != journal.OutcomeDone || err != nil || !t.Exists() || of(t).Pod.UID == asked.UID
@@ -72,8 +72,8 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Ages visits the time since which the pod is unready.
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
+// VisitAges visits the time since which the pod is unready.
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
 
 // Needs adds the event that reported the unready pod.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {

@@ -160,7 +160,7 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open and %s; run this again when it has ended, or run \"ekco cancel %s\" first", open.ID, changeText(asked), open.ID))
 		}
 	}
-	return fsm.AdmitPresent(s, p, now, request)
+	return fsm.AdmitExisting(s, p, now, request)
 }
 
 // admitFirstRequest answers the first request. Its events also create the thing.

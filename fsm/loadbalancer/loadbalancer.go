@@ -253,8 +253,8 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// Ages implements [fsm.Machine].
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
+// VisitAges implements [fsm.Machine].
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	if b := of(t); b != nil {
 		visit(&b.ChangedAt)
 	}

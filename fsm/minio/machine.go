@@ -44,16 +44,16 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// Ages visits the times since which replicas have no volume.
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
+// VisitAges visits the times since which replicas have no volume.
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	for i := range of(t).Lacking {
 		visit(&of(t).Lacking[i].Since)
 	}
 }
 
-// Past visits the time until which EKCO copied data. EKCO compares this time with times by MinIO's clock. So Past lets
-// the time only become earlier, when a clock that was ahead is corrected, and never later.
-func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
+// VisitOtherTimes visits the time until which EKCO copied data. EKCO compares this time with times by MinIO's clock. So
+// VisitOtherTimes lets the time only become earlier, when a clock that was ahead is corrected, and never later.
+func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) {
 	m := of(t)
 	before := m.Ours
 	if visit(&m.Ours); m.Ours.After(before) {

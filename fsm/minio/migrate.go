@@ -73,17 +73,17 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 func (m *MinIO) updateSwitched(seq uint64) {
 	if m.Service == journal.MinioServiceHA {
 		if !m.Ours.IsZero() {
-			m.Past.Forgot[0] = seq
+			m.Needed.Forgot[0] = seq
 		}
 		m.clearOurs()
 		return
 	}
 	if m.Switched {
-		m.Past.Forgot[1], m.Source = seq, ""
+		m.Needed.Forgot[1], m.Source = seq, ""
 	}
 	m.clearSwitched()
 	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
-		m.Past.Forgot[2] = seq
+		m.Needed.Forgot[2] = seq
 		m.Taken = ""
 	}
 }
@@ -119,7 +119,7 @@ func (m *MinIO) storeMigration(rec *journal.ActionRecord, by endedAction) {
 			m.Fingerprint, m.Source, m.Target = cut.Fingerprint, prepared.Source, prepared.Target
 		}
 		if m.Switched || m.Service == journal.MinioServiceDisabled {
-			m.Taken, m.Past.Switched = deploymentOf(rec), by
+			m.Taken, m.Needed.Switched = deploymentOf(rec), by
 		}
 	case cut.Shrunk != "" || cut.Lost.Count > 0 || cut.Touched || cut.Disabled || !known:
 		m.clearOurs() // standalone MinIO may have lost data since, or clients may have written to the highly available MinIO
@@ -141,7 +141,7 @@ func deploymentOf(rec *journal.ActionRecord) string {
 // holds if it had other data before, because a person must have overridden a hold that lists that data.
 func (m *MinIO) storeCopied(rec *journal.ActionRecord, by endedAction) {
 	if prepared := preparedOf(rec); prepared.Source != "" {
-		m.Ours, m.Source, m.Target, m.Past.Copied = lastCopiedAt(rec), prepared.Source, prepared.Target, by
+		m.Ours, m.Source, m.Target, m.Needed.Copied = lastCopiedAt(rec), prepared.Source, prepared.Target, by
 	}
 }
 

@@ -75,15 +75,15 @@ type MinIO struct {
 	// Taken is the UID of the Deployment from which EKCO switched the Service to the highly available MinIO. It is set
 	// only while the Service has selected no other pods since, so that the highly available MinIO has the newest data.
 	Taken string `json:"taken,omitempty"`
-	// Past has the events from which a replay gets these fields.
-	Past past `json:"past,omitzero"`
+	// Needed has the events from which a replay gets these fields.
+	Needed neededEvents `json:"past,omitzero"`
 	// Lacking are the replicas whose volume is on no node.
 	Lacking []lacking `json:"lacking,omitempty"`
 }
 
-// past are the events that a replay needs to build the same state, in addition to the last facts and the last action of
-// each kind.
-type past struct {
+// neededEvents are the events that a replay needs to build the same state, in addition to the last facts and the last
+// action of each kind.
+type neededEvents struct {
 	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields
 	// about the switch.
 	Copied   endedAction `json:"copied,omitzero"`
@@ -93,21 +93,21 @@ type past struct {
 	Forgot [3]uint64 `json:"forgot,omitzero"`
 }
 
-// endedAction is an action that has ended. Facts is the event that had MinIO's last facts when the action ended.
+// endedAction is an action that has ended. Facts is the number of the event with MinIO's newest facts at that time.
 type endedAction struct {
 	Action string `json:"action"`
 	Facts  uint64 `json:"facts"`
 }
 
-// needs adds the events in Past.
+// needs adds the events in Needed.
 func (m *MinIO) needs(needs *fsm.Needs) {
 	if !m.Ours.IsZero() {
-		needs.Ended(m.Past.Copied.Action, m.Past.Copied.Facts)
+		needs.Ended(m.Needed.Copied.Action, m.Needed.Copied.Facts)
 	}
 	if m.Taken != "" {
-		needs.Ended(m.Past.Switched.Action, m.Past.Switched.Facts)
+		needs.Ended(m.Needed.Switched.Action, m.Needed.Switched.Facts)
 	}
-	for _, seq := range m.Past.Forgot {
+	for _, seq := range m.Needed.Forgot {
 		needs.Event(seq)
 	}
 }

@@ -191,7 +191,7 @@ func TestWhatTheTimeWithoutAVolumeCountsFromStaysInTheJournal(t *testing.T) {
 		t.Errorf("event %d may leave the journal: %+v", seen, needs)
 	}
 	before := of(w.S.Things[fsm.Key(minio)]).Lacking[0].Since
-	machine{}.Ages(w.S.Things[fsm.Key(minio)], func(at *time.Time) { *at = at.Add(time.Hour) })
+	machine{}.VisitAges(w.S.Things[fsm.Key(minio)], func(at *time.Time) { *at = at.Add(time.Hour) })
 	if got := of(w.S.Things[fsm.Key(minio)]).Lacking[0].Since; !got.Equal(before.Add(time.Hour)) {
 		t.Errorf("when the clock is set it counts from %s", got)
 	}

@@ -96,7 +96,7 @@ func ReadRequest(asked fsm.Request) (Request, error) {
 // request of another kind of action must be about a node that exists.
 func (machine) Admit(s *fsm.State, p fsm.Policy, now time.Time, asked fsm.Request) (fsm.Admission, error) {
 	if asked.Kind != journal.ActionPurgeNode {
-		return fsm.AdmitPresent(s, p, now, asked)
+		return fsm.AdmitExisting(s, p, now, asked)
 	}
 	request, err := ReadRequest(asked)
 	if err != nil {

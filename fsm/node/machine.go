@@ -152,8 +152,8 @@ func (machine) Loaded(t *fsm.Thing) {
 	maps.DeleteFunc(of(t).Pods, func(_ string, pod *Pod) bool { return pod == nil })
 }
 
-// Ages visits the time since which the node is unreachable, and the times since which its pods are terminating.
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
+// VisitAges visits the time since which the node is unreachable, and the times since which its pods are terminating.
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	n := of(t)
 	visit(&n.UnreachableSince)
 	for _, pod := range n.Pods {
@@ -161,7 +161,7 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).GoneAt) }
+func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).GoneAt) }
 
 // Needs adds the events about the node's pods, and the event that reported the loss of the node.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {

@@ -201,7 +201,7 @@ func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (t
 		}
 		for _, place := range placesOf(of(t).Now().Numbers) {
 			switch {
-			case !of(t).Now().Names.Make(t.Subject, place, pool.Name):
+			case !of(t).Now().Names.IsPoolFor(t.Subject, place, pool.Name):
 			case isLeftUnchanged(t, place, w):
 				return pool.Size, true
 			default:

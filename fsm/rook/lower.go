@@ -103,8 +103,8 @@ func (r *Resource) removeFromPartly(rec *journal.ActionRecord) {
 	}
 }
 
-// Ages implements [fsm.Machine].
-func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
+// VisitAges implements [fsm.Machine].
+func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	for i := range of(t).Left {
 		visit(&of(t).Left[i].At)
 	}

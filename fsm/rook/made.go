@@ -13,7 +13,7 @@ func madeOf(reported *journal.CephFacts, of journal.Subject, names journal.RookN
 		return nil
 	}
 	for _, pool := range reported.Pools {
-		if names.Make(of, place, pool.Name) {
+		if names.IsPoolFor(of, place, pool.Name) {
 			pools = append(pools, pool)
 		}
 	}

@@ -96,7 +96,7 @@ func belongsToPaused(pool string, w *fsm.World) bool {
 			continue
 		}
 		for place := range of(t).Now().Numbers {
-			if of(t).Now().Names.Make(t.Subject, place, pool) {
+			if of(t).Now().Names.IsPoolFor(t.Subject, place, pool) {
 				return true
 			}
 		}
@@ -209,7 +209,7 @@ func (p pools) finalCopies(pool journal.CephPool) int {
 // isMetadata reports whether the pool is a metadata pool of a configured object store.
 func (p pools) isMetadata(pool string) bool {
 	return slices.ContainsFunc(p.policy.Pools, func(of journal.Subject) bool {
-		return of.Kind == journal.KindCephObjectStore && journal.RookNames(nil).Make(of, "/spec/metadataPool/replicated/size", pool)
+		return of.Kind == journal.KindCephObjectStore && journal.RookNames(nil).IsPoolFor(of, "/spec/metadataPool/replicated/size", pool)
 	})
 }
 

@@ -158,7 +158,7 @@ func Known(s *fsm.State, subject journal.Subject) map[string]journal.RookFacts {
 	known := map[string]journal.RookFacts{}
 	for _, t := range s.Things {
 		if t.Machine() == Machine && t.Kind == subject.Kind && t.Name == subject.Name && t.Exists() {
-			known[t.Name] = of(t).Facts.Of(t.UID)
+			known[t.Name] = of(t).Facts.WithUID(t.UID)
 		}
 	}
 	return known

@@ -95,7 +95,7 @@ func Known(s *fsm.State, kinds ...string) map[journal.Subject]journal.RookPodsFa
 	known := map[journal.Subject]journal.RookPodsFacts{}
 	for _, t := range s.Things {
 		if t.Machine() == Machine && t.Exists() && slices.Contains(kinds, t.Kind) {
-			known[journal.Subject{Kind: t.Kind, Name: t.Name}] = of(t).Facts.Of(t.UID)
+			known[journal.Subject{Kind: t.Kind, Name: t.Name}] = of(t).Facts.WithUID(t.UID)
 		}
 	}
 	return known

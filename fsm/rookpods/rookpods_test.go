@@ -17,7 +17,7 @@ type world struct{ *fsmtest.Journal }
 
 var (
 	config = withUID(journal.RookOperatorConfig, "uid-config")
-	mds    = withUID(journal.RookMDS("rook-shared-fs"), journal.MDSOf("uid-fs"))
+	mds    = withUID(journal.RookMDS("rook-shared-fs"), journal.MDSUID("uid-fs"))
 	agent  = withUID(journal.RookAgent, "uid-agent")
 )
 

@@ -26,8 +26,8 @@ var (
 	ErrInvalid = errors.New("invalid argument for ceph")
 )
 
-// API is what EKCO uses of a Ceph cluster. Implementations are safe for concurrent use. Every call obeys its
-// context and has a timeout. Every call can be repeated without harm.
+// API has the calls that EKCO uses to read and change a Ceph cluster. Implementations are safe for concurrent use.
+// Every call obeys its context and has a timeout. Every call can be repeated without harm.
 type API interface {
 	Settings
 	// Version returns the version of the monitor that answered.

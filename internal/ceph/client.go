@@ -189,7 +189,7 @@ func (c *Client) SafeToDestroy(ctx context.Context, ids ...int) (Safety, error) 
 	}
 	for _, id := range slices.Concat(safety.Safe, safety.Active, safety.StoredPGs, safety.MissingStats) {
 		if !slices.Contains(ids, id) {
-			return Safety{}, fmt.Errorf("%s: the answer is about %s, but the question was not", asked, name(id))
+			return Safety{}, fmt.Errorf("%s: the answer is about %s, about which EKCO did not ask", asked, name(id))
 		}
 	}
 	safety.asked = ids

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Incomplete returns the reason why a placement group is not settled or has too few complete copies, or "". Copies
+// WhyIncomplete returns the reason why a placement group is not settled or has too few complete copies, or "". Copies
 // count only on OSDs that are up and on different hosts (or different OSDs, if the pool requires only that). A
 // pool with a size below copies needs its whole size, and an erasure-coded pool all parts. An unknown state counts
 // as work in progress. Ceph must serve all pools except the unserved ones: a pool with too few copies to be served
 // can still have complete copies.
-func Incomplete(tree Tree, pools []Pool, pgs []PG, copies int, unserved ...string) string {
+func WhyIncomplete(tree Tree, pools []Pool, pgs []PG, copies int, unserved ...string) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
 		return pg.isSettled(pool, slices.Contains(unserved, pool.Name))
 	})
 }
 
-// IncompleteServing is [Incomplete], but it accepts placement groups that Ceph moves to other OSDs: until a copy
+// WhyIncompleteServing is [WhyIncomplete], but it accepts placement groups that Ceph moves to other OSDs: until a copy
 // has arrived, the OSDs that serve the placement group have complete copies.
-func IncompleteServing(tree Tree, pools []Pool, pgs []PG, copies int) string {
+func WhyIncompleteServing(tree Tree, pools []Pool, pgs []PG, copies int) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
 		return pg.isSettled(pool, false) || pg.isMoving(pool)
 	})
@@ -33,7 +33,7 @@ func incomplete(tree Tree, pools []Pool, pgs []PG, copies int, has func(PG, Pool
 	for _, pg := range pgs {
 		i := slices.IndexFunc(pools, func(p Pool) bool { return p.ID == pg.Pool })
 		if i < 0 {
-			return fmt.Sprintf("the pool of placement group %sis unknown", pg.ID)
+			return fmt.Sprintf("the pool of placement group %s is unknown", pg.ID)
 		}
 		if !has(pg, pools[i]) {
 			return fmt.Sprintf("placement group %s is %s", pg.ID, pg.State)

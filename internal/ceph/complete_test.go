@@ -51,12 +51,12 @@ func TestCopiesAreCompleteOnlyWhenEveryPlacementGroupIsAtRestWithAllOfThem(t *te
 		"a pool with more placement groups":  {Pool{ID: 1, Size: 3, PGs: 2, Domain: DomainHost}, PG{State: "active+clean", Acting: []int{0, 1}}, "the mgr knows 1"},
 	} {
 		test.pg.ID, test.pg.Pool = "1.0", 1
-		got := Incomplete(twoHosts(), []Pool{test.pool}, []PG{test.pg}, 2)
+		got := WhyIncomplete(twoHosts(), []Pool{test.pool}, []PG{test.pg}, 2)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: it says %q, want %q", name, got, test.want)
 		}
 	}
-	if got := Incomplete(twoHosts(), nil, []PG{{ID: "7.0", Pool: 7, State: "active+clean"}}, 1); !strings.Contains(got, "is unknown") {
+	if got := WhyIncomplete(twoHosts(), nil, []PG{{ID: "7.0", Pool: 7, State: "active+clean"}}, 1); !strings.Contains(got, "is unknown") {
 		t.Errorf("a pool that nobody knows: %q", got)
 	}
 }
@@ -89,13 +89,13 @@ func TestCopiesThatMoveAreCompleteWhereTheyAre(t *testing.T) {
 		"active+backfilling":                              {two, []int{0, 1}, "is active+backfilling"},
 		"active+remapped+backfilling+forced_backfill":     {two, []int{0, 1}, "forced"},
 	} {
-		got := IncompleteServing(twoHosts(), []Pool{test.pool}, []PG{{ID: "1.0", Pool: 1, State: state, Acting: test.acting}}, 2)
+		got := WhyIncompleteServing(twoHosts(), []Pool{test.pool}, []PG{{ID: "1.0", Pool: 1, State: state, Acting: test.acting}}, 2)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: it says %q, want %q", state, got, test.want)
 		}
 	}
 	parts := Pool{ID: 1, Name: "parts", Size: 2, PGs: 1, Erasure: true}
-	if got := IncompleteServing(twoHosts(), []Pool{parts}, []PG{{ID: "1.0", Pool: 1, State: "active+remapped+backfilling", Acting: []int{0, 1}}}, 2); got == "" {
+	if got := WhyIncompleteServing(twoHosts(), []Pool{parts}, []PG{{ID: "1.0", Pool: 1, State: "active+remapped+backfilling", Acting: []int{0, 1}}}, 2); got == "" {
 		t.Error("of parts that move nothing is known, and they count as complete")
 	}
 }
@@ -108,15 +108,15 @@ func TestAPoolThatIsNotServedCanBeComplete(t *testing.T) {
 		"undersized+degraded+peered": true, "undersized+peered": true, "active+undersized": true,
 		"peered": false, "undersized+degraded": false, "recovering+undersized+degraded+peered": false, "undersized+degraded+remapped+backfilling+peered": false,
 	} {
-		if got := Incomplete(twoHosts(), []Pool{mgr}, []PG{group(1, state)}, 2, "mgr"); (got == "") != complete {
+		if got := WhyIncomplete(twoHosts(), []Pool{mgr}, []PG{group(1, state)}, 2, "mgr"); (got == "") != complete {
 			t.Errorf("%s: it says %q", state, got)
 		}
 	}
 	peered := group(2, "undersized+degraded+peered")
-	if got := Incomplete(twoHosts(), []Pool{mgr, other}, []PG{group(1, "active+undersized"), peered}, 2, "mgr"); !strings.Contains(got, "peered") {
+	if got := WhyIncomplete(twoHosts(), []Pool{mgr, other}, []PG{group(1, "active+undersized"), peered}, 2, "mgr"); !strings.Contains(got, "peered") {
 		t.Errorf("of a pool that is to be served it says %q", got)
 	}
-	if got := Incomplete(twoHosts(), []Pool{mgr}, []PG{group(1, "undersized+degraded+peered")}, 3, "mgr"); !strings.Contains(got, "has 2 of 3") {
+	if got := WhyIncomplete(twoHosts(), []Pool{mgr}, []PG{group(1, "undersized+degraded+peered")}, 3, "mgr"); !strings.Contains(got, "has 2 of 3") {
 		t.Errorf("of a copy that lacks it says %q", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestAPoolThatIsNotServedCanBeComplete(t *testing.T) {
 func TestWhatIsNotServedIsNothingToAddACopyTo(t *testing.T) {
 	pool := Pool{ID: 1, Name: "a", Size: 3, MinSize: 3, PGs: 1, Domain: DomainHost}
 	group := PG{ID: "1.0", Pool: 1, State: "undersized+degraded+peered", Acting: []int{0, 1}}
-	if got := IncompleteServing(twoHosts(), []Pool{pool}, []PG{group}, 2); !strings.Contains(got, "peered") {
+	if got := WhyIncompleteServing(twoHosts(), []Pool{pool}, []PG{group}, 2); !strings.Contains(got, "peered") {
 		t.Errorf("it says %q", got)
 	}
 }
@@ -153,10 +153,10 @@ func TestAMuteDoesNotHideWhatIsLostOrFull(t *testing.T) {
 
 func TestWithAHostLostARealCephHasTwoCompleteCopies(t *testing.T) {
 	pools, stuck := of(recordedPools(t), recordedPGs(t, "pg-dump-out"), 1)
-	if got := Incomplete(threeHosts(nil), pools, stuck, 2); got != "" {
+	if got := WhyIncomplete(threeHosts(nil), pools, stuck, 2); got != "" {
 		t.Errorf("it says %q", got)
 	}
-	if got := Incomplete(threeHosts(nil), pools, stuck, 3); !strings.Contains(got, "has 2 of 3 copies") {
+	if got := WhyIncomplete(threeHosts(nil), pools, stuck, 3); !strings.Contains(got, "has 2 of 3 copies") {
 		t.Errorf("of three it says %q", got)
 	}
 }

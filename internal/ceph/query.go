@@ -85,14 +85,14 @@ type sharedQuery struct {
 	mu      sync.Mutex
 	waiting int
 
-	// sent is when the query was sent.
+	// sentAt is when the query was sent.
 	sentAt time.Time
 
 	done   chan struct{}
 	answer []byte
 	err    error
-	// panicked is raised again in each waiting caller. As an error it would look as if Ceph did not answer, and an
-	// administrator may decide to ignore that.
+	// panicked is raised again in each waiting caller. It is not returned as an error: an error would look as if Ceph did
+	// not answer, which an administrator may decide to ignore.
 	panicked *parallel.PanicError
 }
 

@@ -9,8 +9,8 @@ import (
 // Stuck reports whether Ceph can do nothing more about the loss of OSDs. Then some pools need more copies than there
 // are hosts (or OSDs) left, and every placement group is active with as many copies as possible, at least min_size.
 //
-// The result why explains this. If Ceph is not stuck, it names the work that is left, or is empty if no pool lacks
-// hosts. Stuck counts the hosts of all CRUSH roots, so the count may be too high, but never too low.
+// If Ceph is stuck, why explains this. Otherwise why names the work that is left, or is empty if no pool lacks hosts.
+// Stuck counts the hosts of all CRUSH roots, so the count may be too high, but never too low.
 func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why string) {
 	left := withoutLost(tree, lost)
 	var lackingPools []Pool

@@ -22,7 +22,7 @@ type command struct {
 	args []string
 	// mgr is set when the monitors hand the command to the mgr.
 	mgr bool
-	// dropAnswers is set for commands that change something.
+	// changes is set for commands that change something.
 	changes bool
 	// uncached is set for a query that must not reuse an earlier answer.
 	uncached bool

@@ -6,8 +6,8 @@ import "slices"
 // above 0. An OSD without a host, or only in the CRUSH map, does not count.
 func (t Tree) Serving() []string { return t.hostsWith(OSD.serves) }
 
-// Occupied returns the sorted names of the hosts with at least one OSD, running or not.
-func (t Tree) Occupied() []string {
+// HostsWithOSDs returns the sorted names of the hosts with at least one OSD, running or not.
+func (t Tree) HostsWithOSDs() []string {
 	return t.hostsWith(func(o OSD) bool { return o.Exists && !o.Stray })
 }
 

@@ -25,7 +25,7 @@ func TestOnlyOSDsThatAreUpAndInMakeAHost(t *testing.T) {
 	if got := tree.Serving(); !slices.Equal(got, []string{"a", "b", "half"}) {
 		t.Errorf("hosts %q", got)
 	}
-	if got := tree.Occupied(); !slices.Equal(got, []string{"a", "b", "down", "empty", "half", "out"}) {
+	if got := tree.HostsWithOSDs(); !slices.Equal(got, []string{"a", "b", "down", "empty", "half", "out"}) {
 		t.Errorf("hosts with OSDs %q", got)
 	}
 	recorded, err := parseTree(recorded(t, "osd-tree-host-down"))

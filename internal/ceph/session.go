@@ -109,7 +109,7 @@ func (s *session) begin(asked []command) (*batch, error) {
 	for _, command := range asked {
 		form, ok := command.form()
 		if !ok || forms[form] {
-			return nil, fmt.Errorf("%s: %w: not for the interactive process", command, ErrInvalid)
+			return nil, fmt.Errorf("%s: %w: the interactive process must not run it", command, ErrInvalid)
 		}
 		forms[form] = true
 		lines.WriteString(command.line())

@@ -97,8 +97,8 @@ func (c *Client) answerGroup(group []*sharedQuery) {
 	}
 }
 
-// answerAlone answers a query in a separate process. tried means that a session has failed for this query: then a
-// prompt answer now shows that the session was the cause.
+// answerAlone answers a query in a separate process. tried is set if a session has failed for this query. If the
+// separate process then answers promptly, the session was the cause of the failure.
 func (c *Client) answerAlone(q *sharedQuery, began time.Time, tried bool) {
 	var answer []byte
 	var err error
@@ -118,7 +118,7 @@ func (c *Client) answerAlone(q *sharedQuery, began time.Time, tried bool) {
 }
 
 // errNoSession means that no session was tried.
-var errNoSession = errors.New("one process for each query")
+var errNoSession = errors.New("each query needs its own process")
 
 // querySession sends queries to one session. After any error the caller must repeat each query in a separate process.
 func (c *Client) querySession(group []*sharedQuery, began time.Time) ([][]byte, error) {

@@ -42,7 +42,7 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	var ca *x509.Certificate
 	var others []*x509.Certificate
 	for _, one := range bundle {
-		if Matches(one, certificate, signer, key) != nil || ca != nil && one.NotAfter.Before(ca.NotAfter) {
+		if CheckKey(one, certificate, signer, key) != nil || ca != nil && one.NotAfter.Before(ca.NotAfter) {
 			others = append(others, one)
 			continue
 		}
@@ -52,7 +52,7 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 		ca = one
 	}
 	if ca == nil {
-		return Authority{}, Matches(bundle[0], certificate, signer, key)
+		return Authority{}, CheckKey(bundle[0], certificate, signer, key)
 	}
 	if err := maySign(ca, certificate.Name, at); err != nil {
 		return Authority{}, err
@@ -80,7 +80,7 @@ func (a Authority) For(certificate *x509.Certificate, at time.Time) Authority {
 		return a
 	}
 	for i, other := range a.Others {
-		if SignedBy(certificate, other) && Matches(other, File{}, a.Key, File{}) == nil && maySign(other, "", at) == nil {
+		if SignedBy(certificate, other) && CheckKey(other, File{}, a.Key, File{}) == nil && maySign(other, "", at) == nil {
 			a.Others = slices.Clone(a.Others)
 			a.Certificate, a.Others[i] = other, a.Certificate
 			return a

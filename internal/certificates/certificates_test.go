@@ -128,7 +128,7 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := func(content ...[]byte) func() error {
-		return func() error { _, err := File{"x.crt", bytes.Join(content, nil)}.One(); return err }
+		return func() error { _, err := File{"x.crt", bytes.Join(content, nil)}.OneCertificate(); return err }
 	}
 	chain := func(content ...[]byte) func() error {
 		return func() error { _, err := File{"x.crt", bytes.Join(content, nil)}.Chain(); return err }
@@ -191,7 +191,7 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 			try:  key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")})),
 			want: []string{"x.key", "encrypted"}, is: ErrEncrypted,
 		},
-		"a key that is none": {try: key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: []byte("secret")})), want: []string{"x.key", "its type is RSA PRIVATE KEY, but its content is not"}},
+		"a key that is none": {try: key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: []byte("secret")})), want: []string{"x.key", "its type is RSA PRIVATE KEY, but its content has another type"}},
 		"empty":              {try: one([]byte(" \n")), want: []string{"x.crt", "it is empty"}},
 		"an empty key":       {try: key(), want: []string{"x.key", "it is empty"}},
 		"a symbolic link":    {try: func() error { _, err := ReadFile(link); return err }, want: []string{"link.crt", "symbolic link"}, is: ErrLink},
@@ -289,7 +289,7 @@ func TestARenewedCertificateIsLikeTheOldOne(t *testing.T) {
 			t.Errorf("its serial number is %s", renewed.SerialNumber)
 		case !renewed.NotBefore.Equal(now.Add(-5*time.Minute)) || !renewed.NotAfter.Equal(now.Add(Year)):
 			t.Errorf("it is valid from %s to %s", renewed.NotBefore, renewed.NotAfter)
-		case Matches(renewed, File{}, key, File{}) != nil || Matches(renewed, File{}, p.leafKey, File{}) == nil:
+		case CheckKey(renewed, File{}, key, File{}) != nil || CheckKey(renewed, File{}, p.leafKey, File{}) == nil:
 			t.Error("its key is not new, or not its own")
 		case KindOf(renewed.PublicKey) != KindOf(p.leaf.PublicKey):
 			t.Errorf("its key is %s", KindOf(renewed.PublicKey))
@@ -352,7 +352,7 @@ func TestTheProxysCertificateIsNamedByItsRule(t *testing.T) {
 	if diff := cmp.Diff(Names(p.leaf), Names(leaf)); diff != "" {
 		t.Errorf("the names changed:\n%s", diff)
 	}
-	if Foreign(leaf) || Matches(leaf, File{}, key, File{}) != nil {
+	if Foreign(leaf) || CheckKey(leaf, File{}, key, File{}) != nil {
 		t.Error("it is foreign, or its key another's")
 	}
 	roots := x509.NewCertPool()

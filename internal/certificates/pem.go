@@ -37,8 +37,8 @@ func (f File) fail(format string, args ...any) error {
 	return fmt.Errorf("read %s: %w", f.Name, fmt.Errorf(format, args...))
 }
 
-// blocks splits the content into PEM blocks. It allows text before the first block, because openssl writes such text. It
-// returns an error for other text, because that may be a damaged block.
+// blocks splits the content into PEM blocks. It allows text before the first block, because openssl writes such text.
+// It returns an error for other text, because that may be a damaged block.
 func (f File) blocks() ([]*pem.Block, error) {
 	if len(bytes.TrimSpace(f.Content)) == 0 {
 		return nil, f.fail("it is empty")
@@ -100,9 +100,9 @@ func (f File) Chain() ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Legible returns the first certificates of a file, up to the number most. It skips all other content, and ignores the order. Use it only
-// for display, not to decide what to write.
-func (f File) Legible(most int) (found []*x509.Certificate) {
+// LegibleCertificates returns the first certificates of a file, up to the number most. It skips all other content, and
+// ignores the order. Use it only for display, not to decide what to write.
+func (f File) LegibleCertificates(most int) (found []*x509.Certificate) {
 	for rest := f.Content; len(found) < most; {
 		block, after := pem.Decode(rest)
 		if block == nil {
@@ -116,8 +116,8 @@ func (f File) Legible(most int) (found []*x509.Certificate) {
 	return found
 }
 
-// One parses a file with exactly one certificate.
-func (f File) One() (*x509.Certificate, error) {
+// OneCertificate parses a file with exactly one certificate.
+func (f File) OneCertificate() (*x509.Certificate, error) {
 	chain, err := f.Chain()
 	switch {
 	case err != nil:
@@ -165,7 +165,7 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 		return nil, fmt.Errorf("it is a %s, want a private key", typeOf(block))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("its type is %s, but its content is not", typeOf(block))
+		return nil, fmt.Errorf("its type is %s, but its content has another type", typeOf(block))
 	}
 	signer, is := key.(crypto.Signer)
 	if !is {
@@ -184,8 +184,8 @@ func typeOf(block *pem.Block) string {
 	return block.Type
 }
 
-// Matches returns an error with the names of both files unless the key belongs to the certificate.
-func Matches(certificate *x509.Certificate, of File, key crypto.Signer, from File) error {
+// CheckKey returns an error with the names of both files unless the key belongs to the certificate.
+func CheckKey(certificate *x509.Certificate, of File, key crypto.Signer, from File) error {
 	public, comparable := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
 	if !comparable || !public.Equal(certificate.PublicKey) {
 		return fmt.Errorf("%s is not the key of %s (%s)", from.Name, of.Name, Called(certificate))
@@ -203,7 +203,7 @@ func Pair(certificate, key File) ([]*x509.Certificate, crypto.Signer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return chain, signer, Matches(chain[0], certificate, signer, key)
+	return chain, signer, CheckKey(chain[0], certificate, signer, key)
 }
 
 // EncodeChain writes certificates as PEM.
@@ -223,13 +223,13 @@ func EncodeKey(key crypto.Signer) ([]byte, error) {
 	case *ecdsa.PrivateKey:
 		der, err := x509.MarshalECPrivateKey(k)
 		if err != nil {
-			return nil, fmt.Errorf("write down a key: %w", err)
+			return nil, fmt.Errorf("encode a key: %w", err)
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: blockEC, Bytes: der}), nil
 	case ed25519.PrivateKey:
 		der, err := x509.MarshalPKCS8PrivateKey(k)
 		if err != nil {
-			return nil, fmt.Errorf("write down a key: %w", err)
+			return nil, fmt.Errorf("encode a key: %w", err)
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
 	}

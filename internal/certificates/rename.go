@@ -54,12 +54,12 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	if err != nil {
 		return ChangedNames{}, err
 	}
-	old, err := file.One()
+	old, err := file.OneCertificate()
 	if err != nil {
 		return ChangedNames{}, err
 	}
 	if !n.Now.Before(old.NotAfter) {
-		return ChangedNames{}, fmt.Errorf("%s expired at %s, and other names would not change that; renew it first", certificatePath, stamp(old.NotAfter))
+		return ChangedNames{}, fmt.Errorf("%s expired at %s; renew it before you change its names", certificatePath, stamp(old.NotAfter))
 	}
 	if err := n.check(canonical(hostNames(old))); err != nil {
 		return ChangedNames{}, err
@@ -94,8 +94,8 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
-// check returns an error for a name that is neither a host name nor an IP address, unless the certificate has it, and for
-// a name that must not be dropped.
+// check returns an error for a name that is neither a host name nor an IP address, unless the certificate has it, and
+// for a name that must not be dropped.
 func (n APIServerNames) check(had []string) error {
 	add, drop := canonical(n.Add), canonical(n.Drop)
 	for _, name := range slices.Concat(add, drop) {
@@ -181,7 +181,7 @@ func belongs(certificate *x509.Certificate, of File, keyPath string) bool {
 		return false
 	}
 	key, err := file.Key()
-	return err == nil && Matches(certificate, of, key, file) == nil
+	return err == nil && CheckKey(certificate, of, key, file) == nil
 }
 
 // named returns a copy of the certificate with the new names.

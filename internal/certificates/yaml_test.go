@@ -37,7 +37,7 @@ func TestAKubeconfigHasItsPairAndItsCA(t *testing.T) {
 	if err != nil || !chain[0].Equal(p.leaf) || config.User != "system:kube-scheduler" || config.Server != "https://10.0.0.1:6443" {
 		t.Errorf("%v: %+v", err, config.User)
 	}
-	if ca, err := config.CA.One(); err != nil || !ca.Equal(p.ca.Certificate) {
+	if ca, err := config.CA.OneCertificate(); err != nil || !ca.Equal(p.ca.Certificate) {
 		t.Error(err)
 	}
 	if _, _, err := Pair(config.Certificate, p.otherKeyOf); err == nil || !strings.Contains(err.Error(), "scheduler.conf (client-certificate-data)") {

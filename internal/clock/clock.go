@@ -14,14 +14,14 @@ type Source struct {
 	Wall func() time.Time
 	// Passed reads the monotonic clock: how long it has run since a fixed moment.
 	Passed func() time.Duration
-	// Boot is the id of the machine's boot if that moment is its start; otherwise it is empty.
+	// Boot is the id of the machine's boot, if the fixed moment is the start of that boot; otherwise it is empty.
 	Boot string
 }
 
 // Clock is EKCO's clock. Make one with [New]. It is safe for concurrent use.
 type Clock struct {
 	source Source
-	// zero is the time of this clock when the monotonic clock was at zero.
+	// zero is the time that this clock showed, or would have shown, when the monotonic clock was at zero.
 	zero atomic.Pointer[time.Time]
 }
 
@@ -49,8 +49,8 @@ func (c *Clock) Move(by time.Duration) { c.setZero(c.zero.Load().Add(by)) }
 // Uptime returns the id of the machine's boot and the time since then. The id is empty if it is unknown.
 func (c *Clock) Uptime() (boot string, since time.Duration) { return c.source.Boot, c.source.Passed() }
 
-// Continue sets the clock as an earlier clock that showed zero at the start of this boot. It does nothing if
-// that was another boot or another machine.
+// Continue makes the clock continue an earlier clock of this boot, which showed the time zero at the start of the boot.
+// It does nothing if boot is another boot, or a boot of another machine.
 func (c *Clock) Continue(boot string, zero time.Time) {
 	if boot != "" && boot == c.source.Boot && !zero.IsZero() {
 		c.setZero(zero)

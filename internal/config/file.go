@@ -23,9 +23,9 @@ var extensions = []string{".json", ".toml", ".yaml", ".yml"}
 // setting is one key of a file, as text.
 type setting struct {
 	name, text, origin string
-	// problem is the expected kind of value if this one cannot be text.
+	// problem says which kind of value is expected, if this value is not plain text.
 	problem string
-	// explicit marks flags and the environment.
+	// explicit is set for flags and environment variables.
 	explicit bool
 }
 
@@ -80,7 +80,7 @@ func parseFile(path string, content []byte) ([]setting, error) {
 func parseYAML(path string, content []byte) ([]setting, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
-		// The parser's line can be the one before.
+		// The parser may report the line before the error, so the message says "near".
 		return nil, fmt.Errorf("configuration file %s is not valid YAML, near %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {

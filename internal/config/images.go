@@ -25,7 +25,7 @@ type ImageOverride struct{ Original, Override string }
 // String returns "original=override".
 func (o ImageOverride) String() string { return o.Original + "=" + o.Override }
 
-// ImageOverrides are pairs; the first that matches counts.
+// ImageOverrides are overrides; the first that matches an image applies.
 type ImageOverrides []ImageOverride
 
 // String returns the pairs, separated by commas.

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// key is one setting: its name, the place of its value, and what is valid.
+// key is one setting: its name, the place of its value, and the check of the value.
 type key struct {
 	name string
 	// value points to the value in the key's [Config]; its type decides how text is read. See [ownType] for
@@ -19,14 +19,13 @@ type key struct {
 	secret bool
 	// built is set if the setting has an effect in this version.
 	built bool
-	// does is what EKCO does if the setting switches something on, in words that follow "it does not"; empty
-	// for others, and for those that are built.
+	// does says what the setting makes EKCO do, in words that fit after "it does not". It is empty if built is set, or if
+	// the setting switches nothing on.
 	does string
-	// lacks is, for a setting that is built, what it also asks for and this version does not do, in the same
-	// words.
+	// lacks says what a setting with built also asks for but this version does not do, in words like those of does.
 	lacks string
-	// on reports whether a setting with does switches it on. Nil means that every
-	// value but the type's zero does.
+	// on reports whether the value switches on what does describes. nil means that every value except the zero value does
+	// so.
 	on func() bool
 }
 
@@ -38,7 +37,7 @@ type section interface {
 
 // settler is a section in which the default of a setting depends on other settings.
 type settler interface {
-	// settle sets these defaults; set are the keys that were given.
+	// settle sets these defaults, except for the keys in set, which the user has given.
 	settle(set map[string]bool)
 }
 

@@ -20,7 +20,7 @@ type Sources struct {
 	// Env looks up an environment variable. An empty one counts as not set. Nil
 	// means the process's environment.
 	Env func(name string) (string, bool)
-	// Flags may hold flags of this package; those that were given count. It may be nil.
+	// Flags may have flags of this package. Load reads only the flags that the user gave. It may be nil.
 	Flags *pflag.FlagSet
 	// Only, if not empty, limits what is read and checked to these keys. So a command that needs just the
 	// journal's path works with a file that is otherwise invalid.
@@ -80,7 +80,8 @@ func (from Sources) file(config *Config) ([]setting, error) {
 	return settings, err
 }
 
-// journalVariable is another variable for key "journal", for shells in which JOURNAL may mean something else. It wins.
+// journalVariable is another variable for key "journal", for shells in which JOURNAL may mean something else. It takes
+// precedence over JOURNAL.
 const journalVariable = "EKCO_JOURNAL"
 
 func (from Sources) environment() []setting {

@@ -10,8 +10,9 @@ type LoadBalancer struct {
 	InternalLoadBalancerPort         int
 }
 
-// trialDuration leaves time to restore HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet
-// last reached an API server. A shorter trial would end before the kubelet has started HAProxy.
+// trialDuration checks the duration of a trial. The maximum leaves time to restore HAProxy before Kubernetes evicts the
+// pods of its node, 340 s after the kubelet last reached an API server. A trial shorter than the minimum would end
+// before the kubelet has started HAProxy.
 func trialDuration(value any) string {
 	if d, ok := value.(*time.Duration); ok && (*d < 10*time.Second || *d > 3*time.Minute) {
 		return "a duration from 10s to 3m"

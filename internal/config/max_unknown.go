@@ -10,7 +10,7 @@ import (
 type MaxUnknown struct {
 	Percent  int
 	Absolute int
-	// IsPercent says which of the two counts.
+	// IsPercent is set if it is a percentage.
 	IsPercent bool
 }
 

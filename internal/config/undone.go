@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Undone names, in one sentence, what is switched on but not done by this version, with the settings. It is
-// empty if there is nothing.
+// Undone returns a sentence that names what is switched on but this version does not do, with the settings. It returns
+// "" if there is nothing.
 func (c Config) Undone() string {
 	var undone []string
 	for _, k := range c.keys() {

@@ -158,8 +158,8 @@ func address(value any) string {
 	return ""
 }
 
-// read parses and checks one value. The key's expectation is more precise than its type's, so an error has the
-// key's if both fail.
+// read parses and checks one value. If neither the type nor the key accepts the text, the error says what the key
+// expects, because that is more precise.
 func (k key) read(text string) error {
 	err := parse(text, k.value)
 	if k.check != nil {

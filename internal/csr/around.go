@@ -20,15 +20,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// surroundings shares the last read of everything around requests: when a thousand nodes join at once, EKCO
-// does not list everything a thousand times.
+// surroundings shares one read of the cluster among all requests: when a thousand nodes join at once, EKCO does not
+// list everything a thousand times.
 type surroundings struct {
 	turn chan struct{}
-	// The holder of turn may use what follows. last is nil if there is none.
+	// Only the holder of turn may use last. It is nil before the first read.
 	last *snapshot
 }
 
-// snapshot is one read of everything around requests, and when it began. The read may have failed.
+// snapshot is the result of one read of the cluster, and when the read began. err is its error if it failed.
 type snapshot struct {
 	began time.Time
 	*around
@@ -40,15 +40,15 @@ const snapshotLifetime = 5 * time.Second
 
 func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
 
-// around is everything around all requests.
+// around has the facts about the cluster for decisions about all requests.
 type around struct {
 	nodes   map[string]*journal.CSRNode
 	claims  []claim
 	cluster []journal.CSRClaim
 	subnets []subnet
-	// services has, by each short name that resolves to a Service in some pod, NAMESPACE/NAME of one of them.
-	// inner has the same by their cluster IPs, outer by their external addresses and the host names of their load
-	// balancers.
+	// services has a Service (NAMESPACE/NAME) for each short name that some pod resolves to a Service. inner has the
+	// Service for each cluster IP. outer has the Service for each external address, and for each host name of a load
+	// balancer.
 	services, inner, outer map[string]string
 	unknown                string
 }
@@ -212,7 +212,7 @@ func isLost(node *corev1.Node) bool {
 	return lost
 }
 
-// maxAddresses is how many addresses of a Node count.
+// maxAddresses is the maximum number of addresses of a Node that EKCO uses.
 const maxAddresses = 64
 
 func nodeOf(node *corev1.Node) *journal.CSRNode {

@@ -22,7 +22,7 @@ const resource = "certificatesigningrequests"
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
 	certificates, core rest.Interface
-	// approvals sends only approvals, so that they do not queue behind reads until the judgement is too old.
+	// approvals sends only approvals. Behind reads, an approval could wait until its decision is too old.
 	approvals    rest.Interface
 	params       runtime.ParameterCodec
 	callTimeout  time.Duration
@@ -31,8 +31,8 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which it does not change: a config of kube.Connect. It
-// sends no request.
+// NewClient returns a client for the API server of config, which kube.Connect has returned. It does not change config,
+// and sends no request.
 func NewClient(config *rest.Config, options kube.Options) (*Client, error) {
 	if options.CallTimeout == 0 {
 		options.CallTimeout = kube.DefaultCallTimeout
@@ -80,7 +80,7 @@ func (c *Client) Read(ctx context.Context, name string) (Request, error) {
 // Approve implements [API].
 func (c *Client) Approve(ctx context.Context, request Request, message string) error {
 	if request.object == nil {
-		return fmt.Errorf("approve certificate signing request %s: it was not read", request.Name)
+		return fmt.Errorf("approve certificate signing request %s: its object was not kept after the read", request.Name)
 	}
 	approved := request.object.DeepCopy()
 	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -112,5 +112,5 @@ func withSentinel(err error, verb, resource string) error {
 	if sentinel := kube.Sentinel(err); sentinel != nil && !errors.Is(err, sentinel) {
 		err = fmt.Errorf("%w: %w", sentinel, err)
 	}
-	return kube.Lacking(err, verb, resource)
+	return kube.NamePermission(err, verb, resource)
 }

@@ -34,7 +34,7 @@ const (
 // nodesGroup is the group of all kubelets.
 const nodesGroup = "system:nodes"
 
-// Parse reduces a request to what is judged. It accepts any content.
+// Parse reduces a request to the parts on which the decision depends. It accepts any content.
 func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 	spec := &object.Spec
 	sum := sha256.Sum256(spec.Request)
@@ -101,15 +101,16 @@ func read(request *x509.CertificateRequest, asked *journal.CSR) {
 	}
 	asked.Emails, asked.URIs = len(request.EmailAddresses), len(request.URIs)
 	asked.Key = keyOf(request.PublicKey)
-	asked.Unfit = unfit(request, asked.Key)
+	asked.Unfit = whyUnfit(request, asked.Key)
 }
 
-// unfit says what in a request no kubelet sends, or "". It checks the signature last, since that takes time.
-func unfit(request *x509.CertificateRequest, key journal.CSRKey) string {
+// whyUnfit says what in a request no kubelet would send, or returns "". It checks the signature last, because that
+// takes longest.
+func whyUnfit(request *x509.CertificateRequest, key journal.CSRKey) string {
 	if names := len(request.DNSNames) + len(request.IPAddresses); names > maxNames {
 		return fmt.Sprintf("it asks for %d names, which is more than %d", names, maxNames)
 	}
-	for _, why := range []string{unfitSubject(request), unfitExtensions(request), unfitNames(request)} {
+	for _, why := range []string{whyUnfitSubject(request), whyUnfitExtensions(request), whyUnfitNames(request)} {
 		if why != "" {
 			return why
 		}
@@ -129,8 +130,8 @@ var (
 	oidSAN          = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// unfitSubject: a kubelet's subject has one common name, and organizations.
-func unfitSubject(request *x509.CertificateRequest) string {
+// whyUnfitSubject is [whyUnfit] for the subject: that of a kubelet has one common name, and organizations.
+func whyUnfitSubject(request *x509.CertificateRequest) string {
 	commonNames := 0
 	for _, part := range request.Subject.Names {
 		switch {
@@ -146,8 +147,8 @@ func unfitSubject(request *x509.CertificateRequest) string {
 	return ""
 }
 
-// unfitExtensions: a kubelet asks for alternative names, and for nothing else.
-func unfitExtensions(request *x509.CertificateRequest) string {
+// whyUnfitExtensions is [whyUnfit] for the extensions: a kubelet asks only for alternative names.
+func whyUnfitExtensions(request *x509.CertificateRequest) string {
 	for i, extension := range request.Extensions {
 		if !extension.Id.Equal(oidSAN) {
 			return "it asks for the extension " + printed(extension.Id.String())
@@ -171,14 +172,14 @@ func hasFurtherNames(extension []byte, request *x509.CertificateRequest) bool {
 	return err != nil || len(rest) > 0 || len(names) != known
 }
 
-func unfitNames(request *x509.CertificateRequest) string {
+func whyUnfitNames(request *x509.CertificateRequest) string {
 	for _, name := range request.DNSNames {
 		switch {
 		case strings.Contains(name, "*"):
 			return fmt.Sprintf("it asks for the wildcard %s", printed(name))
 		case net.ParseIP(name) != nil:
 			return fmt.Sprintf("it asks for the address %s as a DNS name", printed(name))
-		case !journal.HostName(name):
+		case !journal.IsHostName(name):
 			return fmt.Sprintf("it asks for %s, which is not a DNS name", printed(name))
 		}
 	}

@@ -95,8 +95,8 @@ func (w *slimming) pass() {
 	}
 }
 
-// slim removes what [Of] does not need, and cuts what is larger than its limits. What is cut is still over the
-// limit.
+// slim removes what [Of] does not need, and cuts what is larger than its limits. A cut value is still one longer than
+// its limit, so that [Parse] refuses it.
 func slim(object *certificatesv1.CertificateSigningRequest) {
 	object.ObjectMeta = metav1.ObjectMeta{
 		Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,

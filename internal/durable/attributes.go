@@ -37,8 +37,9 @@ func attributesOf(path string) (attributes, error) {
 	return a, err
 }
 
-// give sets them on a file that is being written. The group is set before the mode, which may let it read. The
-// owner is set last: with CHOWN as the only capability, nothing else of another user's file can be changed.
+// give sets the attributes on a file that is being written. It sets the group before the mode, because the mode may let
+// the group read. It sets the owner last: a program whose only capability is CHOWN can change nothing else of another
+// user's file.
 func (a attributes) give(file *os.File) error {
 	if err := file.Chown(-1, a.gid); err != nil {
 		return err
@@ -73,8 +74,8 @@ func (a attributes) giveExtended(file *os.File) error {
 	return nil
 }
 
-// madeOfContent are attributes that the kernel computes from a file's content and other attributes. With the
-// old ones the new file could not be read.
+// madeOfContent are attributes that the kernel computes from a file's content and other attributes. With those of the
+// old file, the new file could not be read.
 var madeOfContent = []string{"security.ima", "security.evm"}
 
 // extendedOf reads a file's extended attributes, except [madeOfContent]; none if the file system has no

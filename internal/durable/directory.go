@@ -24,7 +24,7 @@ func MakeDirectory(path string) error {
 		err = os.Mkdir(path, directoryMode)
 	}
 	if errors.Is(err, os.ErrExist) {
-		// If it is a file, creating something in it fails.
+		// If path is a file, later writes below it fail.
 		return nil
 	}
 	if err == nil {
@@ -36,8 +36,8 @@ func MakeDirectory(path string) error {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// lockTimeout is how long a writer waits for another one, which needs less than a second unless it hangs;
-// lockInterval is between two attempts.
+// lockTimeout is how long a writer waits for another writer. A writer needs less than a second, unless it hangs.
+// lockInterval is the time between two attempts.
 const (
 	lockTimeout  = 30 * time.Second
 	lockInterval = 50 * time.Millisecond

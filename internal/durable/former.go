@@ -11,9 +11,9 @@ import (
 // FormerSuffix ends the names of the copies.
 const FormerSuffix = ".ekco-former"
 
-// Former keeps a copy of a file while a change of the file is tried. After a crash, the next program can restore
+// FormerFile keeps a copy of a file while a change of the file is tried. After a crash, the next program can restore
 // it.
-type Former struct {
+type FormerFile struct {
 	// Path is the file, CopyPath its copy.
 	Path, CopyPath string
 	// Limit is the maximum size of the file in bytes.
@@ -26,7 +26,7 @@ type Former struct {
 }
 
 // Keep makes the copy, with mode, owner and attributes.
-func (f *Former) Keep() (err error) {
+func (f *FormerFile) Keep() (err error) {
 	if f.content, err = Read(f.Path, f.Limit); err == nil {
 		f.like, err = attributesOf(f.Path)
 	}
@@ -40,16 +40,16 @@ func (f *Former) Keep() (err error) {
 	return nil
 }
 
-// Changed must be called after the change. [Former.Restore] then fails if another program has changed the file
+// Changed must be called after the change. [FormerFile.Restore] then fails if another program has changed the file
 // since.
-func (f *Former) Changed() (err error) {
+func (f *FormerFile) Changed() (err error) {
 	f.changed, err = Read(f.Path, f.Limit)
 	return err
 }
 
-// Restore gives the file its former content, mode, owner and attributes, and reports whether its content was another
-// one. Without [Former.Keep] before, it does nothing.
-func (f *Former) Restore() (restored bool, err error) {
+// Restore gives the file its former content, mode, owner and attributes, and reports whether the file had other
+// content. It does nothing if [FormerFile.Keep] was not called before.
+func (f *FormerFile) Restore() (restored bool, err error) {
 	if f.content == nil {
 		return false, nil
 	}
@@ -59,7 +59,7 @@ func (f *Former) Restore() (restored bool, err error) {
 	return restored, err
 }
 
-func (f *Former) restore() (bool, error) {
+func (f *FormerFile) restore() (bool, error) {
 	check := func(present []byte) ([]byte, error) {
 		if f.changed != nil && !bytes.Equal(present, f.changed) && !bytes.Equal(present, f.content) {
 			return nil, errors.New("another program has changed it since")
@@ -86,12 +86,13 @@ func (f *Former) restore() (bool, error) {
 // maxFormerAge is the maximum age of a copy that Recover restores: the content of an older one may not work any more.
 const maxFormerAge = time.Hour
 
-// changedWithin is how long after [Former.Keep] a program may take until it has changed the file, with [Lock].
+// changedWithin is the maximum time from [FormerFile.Keep] until the program has changed the file, including its wait
+// for [Lock].
 const changedWithin = 2 * lockTimeout
 
 // Interrupted returns when the file was changed, if an interrupted program left a copy of it within the last hour and
 // no other program has changed the file later; zero otherwise.
-func (f *Former) Interrupted() (changed time.Time, err error) {
+func (f *FormerFile) Interrupted() (changed time.Time, err error) {
 	kept, err := os.Stat(f.CopyPath)
 	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > maxFormerAge { // a clock may have been wrong
 		return time.Time{}, nil
@@ -106,9 +107,9 @@ func (f *Former) Interrupted() (changed time.Time, err error) {
 	return file.ModTime(), nil
 }
 
-// Recover restores the file after an interrupted change; see [Former.Interrupted]. It reports whether the file had
-// another content.
-func (f *Former) Recover() (restored bool, err error) {
+// Recover restores the file after an interrupted change; see [FormerFile.Interrupted]. It reports whether the file had
+// other content.
+func (f *FormerFile) Recover() (restored bool, err error) {
 	changed, err := f.Interrupted()
 	if err == nil && changed.IsZero() {
 		return false, nil
@@ -129,4 +130,4 @@ func (f *Former) Recover() (restored bool, err error) {
 }
 
 // Discard removes the copy.
-func (f *Former) Discard() error { return remove(f.CopyPath) }
+func (f *FormerFile) Discard() error { return remove(f.CopyPath) }

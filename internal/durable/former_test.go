@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// kept returns a Former of a file with the content "former\n", whose copy is in another directory.
-func kept(t *testing.T, inPlace bool) *Former {
+// kept returns a FormerFile of a file with the content "former\n", whose copy is in another directory.
+func kept(t *testing.T, inPlace bool) *FormerFile {
 	t.Helper()
-	f := &Former{Path: file(t, "former\n", 0o640), CopyPath: filepath.Join(t.TempDir(), "copy"), Limit: 100, InPlace: inPlace}
+	f := &FormerFile{Path: file(t, "former\n", 0o640), CopyPath: filepath.Join(t.TempDir(), "copy"), Limit: 100, InPlace: inPlace}
 	if err := f.Keep(); err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func kept(t *testing.T, inPlace bool) *Former {
 }
 
 // becomes writes the file, which stays the same file.
-func (f *Former) becomes(t *testing.T, content string) {
+func (f *FormerFile) becomes(t *testing.T, content string) {
 	t.Helper()
 	if err := os.WriteFile(f.Path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestARestoredFileHasItsFormerMode(t *testing.T) {
 
 // TestAFormerFileWithoutACopyIsNotRestored: another program may have changed the file.
 func TestAFormerFileWithoutACopyIsNotRestored(t *testing.T) {
-	f := &Former{Path: file(t, "former\n", 0o640), Limit: 100}
+	f := &FormerFile{Path: file(t, "former\n", 0o640), Limit: 100}
 	f.CopyPath = filepath.Join(f.Path, "copy") // no directory
 	if err := f.Keep(); err == nil {
 		t.Fatal("it has a copy")
@@ -103,7 +103,7 @@ func TestRecoverRestoresOnlyARecentCopyOfAnUnchangedFile(t *testing.T) {
 		if err := errors.Join(os.Chtimes(f.CopyPath, time.Time{}, now.Add(test.kept)), os.Chtimes(f.Path, time.Time{}, now.Add(test.changed))); err != nil {
 			t.Fatal(err)
 		}
-		next := &Former{Path: f.Path, CopyPath: f.CopyPath, Limit: f.Limit}
+		next := &FormerFile{Path: f.Path, CopyPath: f.CopyPath, Limit: f.Limit}
 		if restored, err := next.Recover(); err != nil || restored != (test.want != "changed\n") {
 			t.Errorf("%s: restored %t, %v", name, restored, err)
 		}

@@ -43,9 +43,8 @@ func (r Replacement) Swap() error {
 	return syncDirectory(filepath.Dir(r.Path))
 }
 
-// SwapAll replaces several files, one right after the other, and then makes that durable. A program that reads files
-// that belong together finds some old and some new ones only while they are renamed. It returns how many are
-// replaced.
+// SwapAll replaces several files, one right after the other, and then makes that durable. Only during the renames can a
+// program that reads several of the files find old and new ones. SwapAll returns how many files it has replaced.
 func SwapAll(replacements ...Replacement) (done int, err error) {
 	directories := map[string]bool{}
 	for _, r := range replacements {
@@ -80,9 +79,9 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return withLock(path, func() error { return swapped(prepare(path, content, withMode(mode))) })
 }
 
-// Edit replaces the content of an existing file of at most limit bytes by what change returns for it: whole or not
-// at all, with its mode, owner and other attributes. It does not write the file if the content stays the same, and
-// reports whether it did.
+// Edit replaces the content of an existing file of at most limit bytes by what change returns for it: whole or not at
+// all, with its mode, owner and other attributes. If the content stays the same, it does not write the file. It reports
+// whether it wrote the file.
 func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (written bool, err error) {
 	return edit(path, limit, change, Prepare)
 }

@@ -41,13 +41,13 @@ func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
 
 func TestAFormerFileGetsItsModeAndOwnerBack(t *testing.T) {
 	onlyAsRoot(t)
-	for name, restore := range map[string]func(*Former) (bool, error){
-		"restored": (*Former).Restore,
-		"recovered": func(f *Former) (bool, error) {
-			return (&Former{Path: f.Path, CopyPath: f.CopyPath, Limit: f.Limit}).Recover()
+	for name, restore := range map[string]func(*FormerFile) (bool, error){
+		"restored": (*FormerFile).Restore,
+		"recovered": func(f *FormerFile) (bool, error) {
+			return (&FormerFile{Path: f.Path, CopyPath: f.CopyPath, Limit: f.Limit}).Recover()
 		},
 	} {
-		f := &Former{Path: file(t, "former\n", 0o640), CopyPath: filepath.Join(t.TempDir(), "copy"), Limit: 100}
+		f := &FormerFile{Path: file(t, "former\n", 0o640), CopyPath: filepath.Join(t.TempDir(), "copy"), Limit: 100}
 		if err := errors.Join(os.Chown(f.Path, 1001, 27), os.Chmod(f.Path, 0o640), f.Keep(), Replace(f.Path, []byte("changed\n"), 0o644), os.Chown(f.Path, 0, 0)); err != nil {
 			t.Fatal(err)
 		}

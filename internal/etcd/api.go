@@ -103,8 +103,8 @@ type EndpointHealth struct {
 	Member   ID     `json:"member"`
 	Name     string `json:"name,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
-	// Healthy is set if a voter answered a linearizable read, which needs a quorum. Learners cannot serve such reads: for
-	// a learner, Healthy is set if it returned its status.
+	// For a voter, Healthy is set if it answered a linearizable read, which needs a quorum. For a learner, which cannot
+	// serve such reads, Healthy is set if it returned its status.
 	Healthy bool `json:"healthy"`
 	// Leader, Term and Learner are the status that the endpoint reports about itself.
 	Leader  bool   `json:"leader,omitempty"`

@@ -41,7 +41,7 @@ import (
 func Match(members []Member, node string, peerURLs, others []string) (Member, error) {
 	var named, elsewhere, nameless []Member
 	for _, m := range members {
-		here := m.At(peerURLs)
+		here := m.HasPeerURL(peerURLs)
 		switch {
 		case m.Name == node && (here || len(peerURLs) == 0):
 			named = append(named, m)
@@ -59,10 +59,10 @@ func Match(members []Member, node string, peerURLs, others []string) (Member, er
 	case len(elsewhere) > 0 && len(nameless) > 0:
 		return Member{}, ambiguous(node, append(elsewhere, nameless...))
 	case len(elsewhere) > 0:
-		return Member{}, fmt.Errorf("node %s: %w: %s, but the node's are %s; if it is the node's anyway, "+
+		return Member{}, fmt.Errorf("node %s: %w: %s, but the node's peer URLs are %s; if the member is the node's anyway, "+
 			"remove it with etcdctl member remove", node, ErrOtherAddress, list(elsewhere), strings.Join(peerURLs, ", "))
-	case slices.ContainsFunc(nameless, func(m Member) bool { return m.At(others) }):
-		return Member{}, fmt.Errorf("node %s: %w: %s has not started, and another node has its address now: wait until it "+
+	case slices.ContainsFunc(nameless, func(m Member) bool { return m.HasPeerURL(others) }):
+		return Member{}, fmt.Errorf("node %s: %w: %s has not started, and another node has its address now: wait until that node "+
 			"has joined; if it never will, remove the member with etcdctl member remove", node, ErrAmbiguous, list(nameless))
 	case len(nameless) == 1:
 		return nameless[0], nil
@@ -72,9 +72,9 @@ func Match(members []Member, node string, peerURLs, others []string) (Member, er
 	return Member{}, fmt.Errorf("node %s: %w", node, ErrNoMember)
 }
 
-// Confirm finds a member in a new list by its id. captured is the member that [Match] returned earlier for the node. Confirm
-// returns ErrNoMember if the member is gone, and ErrOtherMember if it now has the name of another node: then it had not
-// started earlier and belongs to a joining node. etcd does not reuse ids.
+// Confirm finds a member in a new list by its id. captured is the member that [Match] returned earlier for the node.
+// Confirm returns ErrNoMember if the member is gone, and ErrOtherMember if it now has the name of another node: then it
+// had not started earlier and belongs to a joining node. etcd does not reuse ids.
 func Confirm(members []Member, captured Member, node string) (Member, error) {
 	at := slices.IndexFunc(members, func(m Member) bool { return m.ID == captured.ID })
 	if at < 0 {
@@ -87,7 +87,7 @@ func Confirm(members []Member, captured Member, node string) (Member, error) {
 }
 
 func ambiguous(node string, candidates []Member) error {
-	return fmt.Errorf("node %s: %w: %s; remove the dead one with etcdctl member remove", node, ErrAmbiguous, list(candidates))
+	return fmt.Errorf("node %s: %w: %s; remove the dead member with etcdctl member remove", node, ErrAmbiguous, list(candidates))
 }
 
 func list(members []Member) string {
@@ -98,8 +98,8 @@ func list(members []Member) string {
 	return strings.Join(names, " and ")
 }
 
-// At reports whether the member has one of the peer URLs, in any notation.
-func (m Member) At(peerURLs []string) bool {
+// HasPeerURL reports whether the member has one of the peer URLs, in any notation.
+func (m Member) HasPeerURL(peerURLs []string) bool {
 	return slices.ContainsFunc(m.PeerURLs, func(u string) bool {
 		return slices.ContainsFunc(peerURLs, func(other string) bool { return canonical(u) == canonical(other) })
 	})

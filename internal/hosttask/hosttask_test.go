@@ -175,29 +175,30 @@ func TestWhatAPodShowsSaysHowFarItsTaskIs(t *testing.T) {
 		"deleted":               {pod(corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), 0, Lost, "its pod was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, ended := look.judge(test.pod, test.age)
+			seen, ended := look.stateOf(test.pod, test.age)
 			if seen.State != test.state || seen.Why != test.why || ended {
 				t.Errorf("it is %s (%s), want %s (%s)", seen.State, seen.Why, test.state, test.why)
 			}
 		})
 	}
 	for _, reason := range []string{"InvalidImageName", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"} {
-		if seen, _ := look.judge(pod(corev1.PodPending, waitsFor(reason)), 0); seen.State != Lost {
+		if seen, _ := look.stateOf(pod(corev1.PodPending, waitsFor(reason)), 0); seen.State != Lost {
 			t.Errorf("one that waits for %s is %s", reason, seen.State)
 		}
 	}
-	if _, ended := look.judge(pod(corev1.PodSucceeded, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), time.Hour); !ended {
+	if _, ended := look.stateOf(pod(corev1.PodSucceeded, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), time.Hour); !ended {
 		t.Error("what has succeeded does not count as ended")
 	}
 }
 
-// TestATrialWhoseEndIsNotReportedIsWorse: its change may have cut off the node. It has changed nothing before it starts.
+// TestATrialWhoseEndIsNotReportedIsWorse: its change may have cut off the node. It has changed nothing before it
+// starts.
 func TestATrialWhoseEndIsNotReportedIsWorse(t *testing.T) {
 	for phase, worse := range map[corev1.PodPhase]bool{corev1.PodRunning: true, corev1.PodPending: false, corev1.PodFailed: false} {
 		for _, trial := range []bool{true, false} {
 			task := look
 			task.Trial, task.LosesNode = trial, true
-			if seen, _ := task.judge(pod(phase, nil), time.Hour); seen.State != Lost || seen.Worse != (worse && trial) {
+			if seen, _ := task.stateOf(pod(phase, nil), time.Hour); seen.State != Lost || seen.Worse != (worse && trial) {
 				t.Errorf("%s, trial %v: it is %+v", phase, trial, seen)
 			}
 		}
@@ -315,7 +316,7 @@ func TestOfTwoProgramsTheOneThatFailsIsNamed(t *testing.T) {
 		"the other has failed":     {pod(corev1.PodFailed, inBoth(done, killed)), Lost, "its pod failed: its program ended with 137 (OOMKilled)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if seen, _ := look.judge(test.pod, 0); seen.State != test.state || seen.Why != test.why {
+			if seen, _ := look.stateOf(test.pod, 0); seen.State != test.state || seen.Why != test.why {
 				t.Errorf("it is %s (%s), want %s (%s)", seen.State, seen.Why, test.state, test.why)
 			}
 		})

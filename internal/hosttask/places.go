@@ -33,8 +33,8 @@ type places struct {
 
 func newPlaces() places { return places{asking: make(chan struct{}, 1), byName: map[string]bool{}} }
 
-// take waits for a place, first come, first served. under must list the pods in the cluster that need a place,
-// including pods of an earlier EKCO process.
+// take waits for a place, first come, first served. under must list the unfinished pods in the cluster, which need
+// places, including pods of an earlier EKCO process.
 func (p *places) take(ctx context.Context, name string, under func(context.Context) ([]string, error)) error {
 	late := time.NewTimer(waitTimeout)
 	defer late.Stop()

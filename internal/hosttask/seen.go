@@ -46,8 +46,8 @@ type Seen struct {
 // overduePeriod is the time after its deadline for which a kubelet may still report a pod as running.
 const overduePeriod = 15 * time.Second
 
-// hopelessReasons are the reasons of a waiting container that will not disappear soon. If an image cannot be pulled, EKCO
-// tries again later with a new pod.
+// hopelessReasons are the reasons of a waiting container that will not disappear soon. If an image cannot be pulled,
+// EKCO tries again later with a new pod.
 var hopelessReasons = []string{
 	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
 	"RegistryUnavailable", "SignatureValidationFailed",
@@ -55,9 +55,9 @@ var hopelessReasons = []string{
 	"PreCreateHookError", "PreStartHookError", "PostStartHookError",
 }
 
-// judge returns the state of a pod. age is the time since EKCO first saw the pod. If the program has ended, judge
+// stateOf returns the state of a pod. age is the time since EKCO first saw the pod. If the program has ended, stateOf
 // returns Running and sets ended, because it does not read the outcome in the log.
-func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) {
+func (t Task) stateOf(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) {
 	seen = Seen{State: Lost}
 	waits := waitingState(pod)
 	switch phase := pod.Status.Phase; {

@@ -23,9 +23,9 @@ const unclaimedTimeout = 5 * time.Minute
 // lastSweepTimeout is the timeout of the sweep when EKCO ends.
 const lastSweepTimeout = 5 * time.Second
 
-// KeepSwept calls [Tasks.Sweep] at intervals until ctx ends, and then [Tasks.Quit]. The function may reports whether
-// EKCO may remove pods now. The function open reports whether the action with an id is open.
-func (t *Tasks) KeepSwept(ctx context.Context, may func() bool, open func(action string) bool) {
+// SweepRegularly calls [Tasks.Sweep] at intervals until ctx ends, and then [Tasks.Quit]. The function may reports
+// whether EKCO may remove pods now. The function open reports whether the action with an id is open.
+func (t *Tasks) SweepRegularly(ctx context.Context, may func() bool, open func(action string) bool) {
 	trouble := ""
 	for ctx.Err() == nil {
 		t.sweepIf(ctx, may, &trouble, func(ctx context.Context) error { return t.Sweep(ctx, open) })
@@ -49,7 +49,7 @@ func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, s
 	level := slog.LevelWarn
 	switch {
 	case err == nil && *trouble != "":
-		t.log.Info("the pods of host tasks that are left behind can be removed again")
+		t.log.Info("EKCO can again remove pods of host tasks that were left behind")
 		*trouble = ""
 		return
 	case err == nil, ctx.Err() != nil:
@@ -119,7 +119,7 @@ func isEKCOs(pod *metav1.ObjectMeta) bool {
 // whyLost returns the reason why a pod cannot succeed any more, or "".
 func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err error) {
 	task := taskOf(pod)
-	seen, ended := task.judge(pod, t.age(pod))
+	seen, ended := task.stateOf(pod, t.age(pod))
 	switch {
 	case ended:
 		return "", nil
@@ -157,7 +157,7 @@ func taskOf(pod *corev1.Pod) Task {
 // sweep removes a pod and logs the reason.
 func (t *Tasks) sweep(ctx context.Context, pod *corev1.Pod, why string) error {
 	if err := t.delete(ctx, pod); err != nil {
-		return kube.Lacking(err, "delete", "pods")
+		return kube.NamePermission(err, "delete", "pods")
 	}
 	t.log.Info("removed the pod of a host task that was left behind",
 		"pod", t.namespace+"/"+pod.Name, "node", pod.Spec.NodeName, "action", pod.Annotations[AnnotationAction], "reason", why)

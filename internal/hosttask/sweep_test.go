@@ -71,7 +71,7 @@ func TestWhatAKilledEKCOLeftIsRemovedOnceItCannotSucceed(t *testing.T) {
 		done := make(chan struct{})
 		defer func() { stop(); <-done }()
 		var may atomic.Bool
-		go func() { defer close(done); next.KeepSwept(ctx, may.Load, opened) }()
+		go func() { defer close(done); next.SweepRegularly(ctx, may.Load, opened) }()
 		pass(9 * time.Second)
 		if len(c.Pods()) != 7 {
 			t.Errorf("something was removed although nothing may be: %q", c.Pods())
@@ -298,7 +298,7 @@ func TestTheSameTroubleIsWarnedOfOnce(t *testing.T) {
 		done := make(chan struct{})
 		defer func() { stop(); <-done }()
 		c.Forbid("list pods")
-		go func() { defer close(done); next.KeepSwept(ctx, func() bool { return true }, opened) }()
+		go func() { defer close(done); next.SweepRegularly(ctx, func() bool { return true }, opened) }()
 		for i, want := range []string{"1 warned, 0 again", "1 warned, 1 again", "2 warned, 1 again"} {
 			pass(time.Minute)
 			if got := fmt.Sprintf("%d warned, %d again", strings.Count(said.String(), "level=WARN"), strings.Count(said.String(), "removed again")); got != want {
@@ -327,8 +327,8 @@ func TestTheTenthMakesTheEleventhWait(t *testing.T) {
 		if err := ekco(c).Make(t.Context(), task, owner); err != nil {
 			t.Fatal(err)
 		}
-		if waited := time.Since(began); waited < 11*time.Second || waited > 14*time.Second || c.Most() != hosttask.AtOnce {
-			t.Errorf("it waited %s, %d at a time", waited, c.Most())
+		if waited := time.Since(began); waited < 11*time.Second || waited > 14*time.Second || c.MaxAtOnce() != hosttask.AtOnce {
+			t.Errorf("it waited %s, %d at a time", waited, c.MaxAtOnce())
 		}
 	})
 }
@@ -349,7 +349,7 @@ func TestAtItsEndEKCOTakesAlongWhatDoesNotRun(t *testing.T) {
 			pass(2 * time.Second)
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
-			next.KeepSwept(ctx, func() bool { return may }, opened)
+			next.SweepRegularly(ctx, func() bool { return may }, opened)
 			want := []string{"attended Pending", "ends Succeeded", "loses Pending", "runs Running"}
 			if !may {
 				want = []string{"attended Pending", "dies Failed", "ends Succeeded", "loses Pending", "runs Running", "starts Pending"}
@@ -369,7 +369,7 @@ func TestAnAPIThatHangsKeepsEKCONotFromEnding(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		began := time.Now()
-		ekco(c).KeepSwept(ctx, func() bool { return true }, opened)
+		ekco(c).SweepRegularly(ctx, func() bool { return true }, opened)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it took %s", took)
 		}

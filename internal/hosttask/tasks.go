@@ -51,7 +51,7 @@ type known struct {
 }
 
 // New returns Tasks for the pods in a namespace. It copies the logs of the pods to log. The caller must also run
-// [Tasks.KeepSwept], which removes unattended pods.
+// [Tasks.SweepRegularly], which removes unattended pods.
 func New(objects kube.Objects, nodes Nodes, namespace string, log *slog.Logger) *Tasks {
 	return &Tasks{
 		objects: objects, nodes: nodes, namespace: namespace, log: log, places: newPlaces(), known: map[string]*known{},
@@ -82,7 +82,8 @@ func (t *Tasks) ref(name string) kube.Ref {
 }
 
 // The limits of the retries of Make. maxTriesIfTaken applies if a pod with the name appears while Make creates it.
-// maxTriesIfUnanswered applies if the API server does not answer, because the pod may exist although the answer was lost.
+// maxTriesIfUnanswered applies if the API server does not answer, because the pod may exist although the answer was
+// lost.
 const (
 	maxTriesIfTaken      = 4
 	maxTriesIfUnanswered = 2
@@ -128,7 +129,7 @@ func (t *Tasks) tryMake(ctx context.Context, task Task, owner Owner) error {
 		return nil
 	}
 	if err == nil {
-		err = t.Takes(ctx, task)
+		err = t.CheckNode(ctx, task)
 	}
 	if err == nil {
 		err = t.create(ctx, task, owner)
@@ -153,7 +154,7 @@ func (t *Tasks) create(ctx context.Context, task Task, owner Owner) error {
 	case refusedAsUnsafe(err):
 		return fmt.Errorf("the pod security of namespace %s does not allow the pod, which has directories of its host; label the namespace pod-security.kubernetes.io/enforce=privileged: %w", t.namespace, err)
 	case err != nil:
-		return fmt.Errorf("create the pod of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "create", "pods"))
+		return fmt.Errorf("create the pod of host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "create", "pods"))
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func refusedAsUnsafe(err error) bool {
 func list[T any](ctx context.Context, t *Tasks) ([]T, error) {
 	list, err := kube.List[T](ctx, t.objects, t.ref(""), LabelHostTask, "true")
 	if err != nil {
-		return nil, fmt.Errorf("list the host tasks: %w", kube.Lacking(err, "list", "pods"))
+		return nil, fmt.Errorf("list the host tasks: %w", kube.NamePermission(err, "list", "pods"))
 	}
 	return list, nil
 }
@@ -201,8 +202,8 @@ func (t *Tasks) unfinishedPods(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Takes returns a *[NodeError] if the task's node cannot run the task. A cordoned node can run tasks.
-func (t *Tasks) Takes(ctx context.Context, task Task) error {
+// CheckNode returns a *[NodeError] if the task's node cannot run the task. A cordoned node can run tasks.
+func (t *Tasks) CheckNode(ctx context.Context, task Task) error {
 	node, err := t.nodes.Node(ctx, task.Node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -245,11 +246,11 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case errors.Is(err, kube.ErrNotFound):
 		return Seen{State: Absent, Why: "it has no pod"}, nil
 	case err != nil:
-		return Seen{}, fmt.Errorf("check host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
+		return Seen{}, fmt.Errorf("check host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods"))
 	case !owns(&pod.ObjectMeta, owner):
 		return Seen{State: Foreign, Why: fmt.Sprintf("pod %s/%s has the name of EKCO's pod, but EKCO did not create it; delete it", t.namespace, name)}, nil
 	}
-	seen, ended := task.judge(pod, t.age(pod))
+	seen, ended := task.stateOf(pod, t.age(pod))
 	switch {
 	case ended:
 		return t.readOutcome(ctx, task, pod)
@@ -258,7 +259,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case seen.State == Running && !kube.PodReady(pod) && !task.LosesNode:
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
-		log := t.relay(ctx, task, pod)
+		log := t.copyLog(ctx, task, pod)
 		if outcome, err := outcomeOf(log); err == nil && task.Trial && outcome.Waits {
 			seen.State, seen.Result = Reported, outcome.Result
 		}
@@ -278,7 +279,7 @@ func owns(pod *metav1.ObjectMeta, owner Owner) bool {
 // lostWithNode returns Lost for a running task whose pod is not ready if its node is gone or does not answer.
 func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
 	var lost *NodeError
-	err := t.Takes(ctx, task)
+	err := t.CheckNode(ctx, task)
 	if errors.As(err, &lost) {
 		return Seen{State: Lost, Why: lost.Why + ", while the task ran there"}, nil
 	}
@@ -287,7 +288,7 @@ func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, e
 
 // readOutcome reads the outcome of an ended program from its log.
 func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
-	t.relay(ctx, task, pod)
+	t.copyLog(ctx, task, pod)
 	if task.Then != nil {
 		return t.onItsNode(ctx, task, Seen{State: Ended, Result: json.RawMessage(`{}`)})
 	}
@@ -295,7 +296,7 @@ func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Se
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	switch {
 	case errors.Is(err, kube.ErrForbidden), errors.Is(err, kube.ErrUnavailable):
-		return Seen{}, fmt.Errorf("read the outcome of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods/log"))
+		return Seen{}, fmt.Errorf("read the outcome of host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods/log"))
 	case err != nil: // the kubelet may return it later
 		seen.State, seen.Why = Running, "the program has ended, but its outcome cannot be read: "+err.Error()
 		return seen, nil //nolint:nilerr // it is what was seen
@@ -327,7 +328,7 @@ func (t *Tasks) endOfLog(ctx context.Context, pod *corev1.Pod) string {
 // onItsNode returns Lost for an ended task if its node was replaced, because the new node may have run the task.
 func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
 	var lost *NodeError
-	err := t.Takes(ctx, task)
+	err := t.CheckNode(ctx, task)
 	switch {
 	case !errors.As(err, &lost):
 		return seen, err
@@ -337,9 +338,9 @@ func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, erro
 	return seen, nil
 }
 
-// relay copies the new lines of a program's log to EKCO's log, and returns the whole log of the program. It ignores
+// copyLog copies the new lines of a program's log to EKCO's log, and returns the program's whole log. It ignores
 // errors, because only the outcome is needed.
-func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
+func (t *Tasks) copyLog(ctx context.Context, task Task, pod *corev1.Pod) string {
 	text, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, 0)
 	log := t.log.With("task", task.Name, "node", task.Node)
 	if err != nil {
@@ -388,8 +389,8 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Answer sets [AnnotationConfirmed] on the task's pod to the refusal, or to "true" if there is no refusal. The outcome of
-// the program shows whether the program saw the annotation in time.
+// Answer sets [AnnotationConfirmed] on the task's pod to the refusal, or to "true" if there is no refusal. The outcome
+// of the program shows whether the program saw the annotation in time.
 func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal string) error {
 	ref := t.ref(task.PodName(owner))
 	err := kube.Retry(kube.ErrConflict, func() error {
@@ -409,7 +410,7 @@ func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal stri
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("confirm host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "update", "pods"))
+		return fmt.Errorf("confirm host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "update", "pods"))
 	}
 	return nil
 }
@@ -418,7 +419,7 @@ func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal stri
 // unreported; see [Task.LosesNode].
 func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
-		seen, ended := task.judge(pod, t.age(pod))
+		seen, ended := task.stateOf(pod, t.age(pod))
 		return !ended && seen.State != Running && (!task.LosesNode || seen.State != Starting)
 	})
 }
@@ -432,15 +433,15 @@ func (t *Tasks) removeIf(ctx context.Context, task Task, owner Owner, which func
 	if err == nil {
 		err = t.delete(ctx, pod)
 	}
-	if err = kube.Deleted(err); err != nil {
-		return fmt.Errorf("remove the pod of host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "delete", "pods"))
+	if err = kube.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("remove the pod of host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "delete", "pods"))
 	}
 	return nil
 }
 
 // delete deletes a pod. If it succeeds, it forgets the pod's age.
 func (t *Tasks) delete(ctx context.Context, pod *corev1.Pod) error {
-	err := kube.Deleted(t.nodes.ForceDeletePod(ctx, t.namespace, pod.Name, string(pod.UID)))
+	err := kube.IgnoreNotFound(t.nodes.ForceDeletePod(ctx, t.namespace, pod.Name, string(pod.UID)))
 	if err == nil {
 		t.forget(string(pod.UID))
 	}
@@ -473,7 +474,7 @@ func (t *Tasks) Gone(ctx context.Context, task Task, owner Owner) (bool, error) 
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("check whether host task %s on node %s has a pod: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
+		return false, fmt.Errorf("check whether host task %s on node %s has a pod: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods"))
 	}
 	return !owns(&pod.ObjectMeta, owner), nil
 }

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Lacking adds the missing permission to an [ErrForbidden]. It returns any other error unchanged.
-func Lacking(err error, verb, resource string) error {
+// NamePermission adds the missing permission to an [ErrForbidden]. It returns any other error unchanged.
+func NamePermission(err error, verb, resource string) error {
 	if errors.Is(err, ErrForbidden) {
 		return &lackingError{verb, resource, err}
 	}
@@ -72,8 +72,8 @@ func DelayedBy(object metav1.ObjectMeta) []string {
 	return object.Finalizers
 }
 
-// Deleted returns nil if the error of a deletion means that the object did not exist any more.
-func Deleted(err error) error {
+// IgnoreNotFound returns nil if the error of a deletion means that the object did not exist any more.
+func IgnoreNotFound(err error) error {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrOtherUID) {
 		return nil
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 func TestALackingPermissionIsNamedAndHasAKey(t *testing.T) {
-	err := Lacking(fmt.Errorf("get: %w", ErrForbidden), "get", "nodes")
+	err := NamePermission(fmt.Errorf("get: %w", ErrForbidden), "get", "nodes")
 	if !errors.Is(err, ErrForbidden) || err.Error() != "EKCO's service account lacks the permission to get nodes: get: forbidden" {
 		t.Errorf("it says %v", err)
 	}
 	if keyed, ok := errors.AsType[*lackingError](err); !ok || keyed.Key() != "forbidden: get nodes" {
 		t.Errorf("%T has another key", err)
 	}
-	if other := Lacking(ErrUnavailable, "get", "nodes"); other.Error() != ErrUnavailable.Error() {
+	if other := NamePermission(ErrUnavailable, "get", "nodes"); other.Error() != ErrUnavailable.Error() {
 		t.Errorf("another error became %v", other)
 	}
 }
@@ -29,7 +29,7 @@ func TestALackingPermissionIsNamedAndHasAKey(t *testing.T) {
 func TestALackingPermissionIsToldOnce(t *testing.T) {
 	const says = `pods "p" is forbidden: User "system:serviceaccount:kurl:ekco" cannot create resource "pods"`
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New(`User "system:serviceaccount:kurl:ekco" cannot create resource "pods"`))
-	err := Lacking(call{"create", "pods", "kurl/p"}.fail(refused), "create", "pods")
+	err := NamePermission(call{"create", "pods", "kurl/p"}.fail(refused), "create", "pods")
 	want := "EKCO's service account lacks the permission to create pods; grant it (" + WhereRulesAre + "): " + says
 	if err.Error() != want || !errors.Is(err, ErrForbidden) {
 		t.Errorf("it says\n%v, want\n%s", err, want)
@@ -38,11 +38,11 @@ func TestALackingPermissionIsToldOnce(t *testing.T) {
 
 func TestADeletionOfWhatIsGoneSucceeds(t *testing.T) {
 	for _, gone := range []error{nil, ErrNotFound, ErrOtherUID} {
-		if err := Deleted(gone); err != nil {
+		if err := IgnoreNotFound(gone); err != nil {
 			t.Errorf("%v: %v", gone, err)
 		}
 	}
-	if err := Deleted(ErrForbidden); !errors.Is(err, ErrForbidden) {
+	if err := IgnoreNotFound(ErrForbidden); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a failure became %v", err)
 	}
 }

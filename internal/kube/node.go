@@ -107,7 +107,7 @@ func excluded(node *corev1.Node) bool {
 func judgedTaints(node *corev1.Node) []journal.Taint {
 	var taints []journal.Taint
 	for _, taint := range node.Spec.Taints {
-		if journal.JudgedTaint(taint.Key) {
+		if journal.IsRecordedTaint(taint.Key) {
 			taints = append(taints, journal.Taint{
 				Key: taint.Key, Effect: string(taint.Effect), TimeAdded: utc(taint.TimeAdded),
 			})

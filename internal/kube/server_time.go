@@ -17,7 +17,7 @@ func (c *Client) ServerTime() (time.Time, bool) { return c.serverClock.now() }
 type serverClock struct{ seen atomic.Pointer[serverTime] }
 
 type serverTime struct {
-	// date is the server's time, and at this process's time at the same moment.
+	// date is the server's time. at is the time of this process at the same moment.
 	date, at time.Time
 }
 

@@ -34,11 +34,11 @@ func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case request.Context().Value(unreportedKey{}) != nil:
 	case err != nil:
-		t.judge(request, clientError(request, err))
+		t.reportIfUnanswered(request, clientError(request, err))
 	case noAnswer(response.StatusCode):
-		t.judge(request, apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", "", 0, true))
+		t.reportIfUnanswered(request, apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", "", 0, true))
 	case isFinite(request, response):
-		response.Body = &watchedBody{response.Body, func(err error) { t.judge(request, err) }}
+		response.Body = &watchedBody{response.Body, func(err error) { t.reportIfUnanswered(request, err) }}
 	}
 	return response, err
 }
@@ -46,8 +46,8 @@ func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper gives client-go the inner transport.
 func (t *reporting) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// judge reports err if the caller would get an ErrUnavailable. It ignores cancelled requests.
-func (t *reporting) judge(request *http.Request, err error) {
+// reportIfUnanswered reports err if the caller would get an ErrUnavailable. It ignores cancelled requests.
+func (t *reporting) reportIfUnanswered(request *http.Request, err error) {
 	if errors.Is(request.Context().Err(), context.Canceled) || !errors.Is(Sentinel(err), ErrUnavailable) {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // errUntested prevents a change that would overwrite another client's change since the read.
-var errUntested = errors.New("it does not test for the version that was read")
+var errUntested = errors.New("the change does not test the version that was read")
 
 // CheckPatch returns an error unless the patch begins with tests, and one tests the resource version or another value
 // that was read. A test of the UID alone is not enough: the object may have changed.

@@ -52,7 +52,7 @@ func ParseAdvertiseAddress(value string) (Endpoint, error) {
 // these IP addresses, in the same order.
 func EtcdClientURLs(ips []string) []string { return etcdURLs(ips, etcdClientPort) }
 
-// EtcdPeerURLs returns the peer URLs of those members.
+// EtcdPeerURLs returns the peer URLs of the members in [EtcdClientURLs].
 func EtcdPeerURLs(ips []string) []string { return etcdURLs(ips, etcdPeerPort) }
 
 func etcdURLs(ips []string, port string) []string {

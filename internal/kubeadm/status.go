@@ -11,7 +11,7 @@ import (
 )
 
 // ErrUnknownShape means that neither kubeadm nor an earlier EKCO wrote such a ClusterStatus, so EKCO does not change it.
-var ErrUnknownShape = errors.New("the ClusterStatus in ConfigMap kube-system/kubeadm-config is of an unknown shape")
+var ErrUnknownShape = errors.New("the ClusterStatus in ConfigMap kube-system/kubeadm-config has an unknown form")
 
 func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %s; edit it by hand", ErrUnknownShape, fmt.Sprintf(format, args...))
@@ -37,7 +37,7 @@ type status struct {
 	endpointsKey, endpoints *yaml.Node
 	typeMetaKey, typeMeta   *yaml.Node
 	entries                 []entry
-	// kind and apiVersion are those of the document, at whichever level.
+	// kind and apiVersion are the values in the document, at the top level or below typemeta.
 	kind, apiVersion string
 	// misspelt are the keys in lower case, with their correct form.
 	misspelt []misspelling
@@ -151,7 +151,7 @@ func pairs(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// take takes one top-level key.
+// take stores the value of one top-level key.
 func (s *status) take(key, value *yaml.Node) error {
 	switch s.spelling(key, keyEndpoints, keyAPIVersion, keyKind) {
 	case keyEndpoints:
@@ -254,7 +254,7 @@ func (s *status) readEndpoint(node, value *yaml.Node) (Endpoint, error) {
 	return endpoint, nil
 }
 
-// take reads a field, and ignores unknown ones.
+// take stores the value of one field. It ignores unknown fields.
 func (e *Endpoint) take(should string, key, value *yaml.Node) error {
 	switch should {
 	case keyAddress:

@@ -12,12 +12,12 @@ import (
 
 // Change is the change of one cluster's server.
 type Change struct {
-	// Cluster is its name, From the server that it had, without user and password.
+	// Cluster is the name of the cluster. From is the server that it had before, without user and password.
 	Cluster, From string
 }
 
-// SetServer returns the kubeconfig with this server in all of its clusters, and what each had. Its
-// error says why the kubeconfig cannot be changed.
+// SetServer returns the kubeconfig with this server in all of its clusters, and the server that each cluster had
+// before. Its error says why the kubeconfig cannot be changed.
 //
 // It changes only the text of the servers. If it cannot, because a server is missing or written in
 // an unusual way, it encodes the whole kubeconfig again: that keeps the content, the order and the

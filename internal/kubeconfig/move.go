@@ -24,8 +24,8 @@ const RestoreTimeout = time.Minute
 // MoveTimeout is the longest time that [Move.Do] takes, if a restart takes no more than a minute.
 const MoveTimeout = 2*answerTimeout + time.Minute + confirmTimeout + RestoreTimeout
 
-// Move points the kubelet of a host to another API server, and back if that does not work: a node whose
-// kubelet does not reach an API server cannot be repaired through the API.
+// Move points the kubelet of a host to another API server. If that does not work, it points the kubelet back: a node
+// whose kubelet reaches no API server cannot be repaired through the API.
 type Move struct {
 	// Files get the new server.
 	Files  []File
@@ -66,8 +66,9 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	return moved.changes, RemoveFormer(m.Files)
 }
 
-// recover restores the files after an interrupted change, and reports whether they had another content. If the kubelet
-// works with the server of that change, it gives that to all files: the former server may be gone.
+// recover restores the files after an interrupted change, and reports whether they had other content. If the kubelet
+// works with the new server of that change, recover instead writes the new server into all files, because the former
+// server may be gone.
 func (m Move) recover(ctx context.Context) (recovered bool, err error) {
 	former, interrupted := formerOf(m.Files), false
 	for _, file := range former {
@@ -112,7 +113,7 @@ func (m Move) await(ctx context.Context, server string, timeout time.Duration, s
 // move is a [Move] under way.
 type move struct {
 	Move
-	former  []*durable.Former
+	former  []*durable.FormerFile
 	changes [][]Change
 	// restarted is set when the kubelet may have read the new server.
 	restarted bool
@@ -135,8 +136,8 @@ func (m *move) change() error {
 	return nil
 }
 
-// restore undoes the change, also if ctx has ended. It returns why, and its own error if it fails.
-func (m *move) restore(ctx context.Context, why error) error {
+// restore undoes the change, even if ctx has ended. It returns the error cause, joined with its own error if it fails.
+func (m *move) restore(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
 	defer cancel()
 	var failed error
@@ -152,15 +153,15 @@ func (m *move) restore(ctx context.Context, why error) error {
 		failed = RemoveFormer(m.Files)
 	}
 	if failed != nil {
-		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", why, failed, durable.FormerSuffix)
+		return fmt.Errorf("%w; the former server could not be restored: %w; copies of the former files end in %s", cause, failed, durable.FormerSuffix)
 	}
-	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", why)
+	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", cause)
 }
 
 // formerOf returns the copy of each file, which remains until the kubelet works with the new server.
-func formerOf(files []File) (former []*durable.Former) {
+func formerOf(files []File) (former []*durable.FormerFile) {
 	for _, file := range files {
-		former = append(former, &durable.Former{Path: file.Path, CopyPath: file.Path + durable.FormerSuffix, Limit: largest})
+		former = append(former, &durable.FormerFile{Path: file.Path, CopyPath: file.Path + durable.FormerSuffix, Limit: largest})
 	}
 	return former
 }

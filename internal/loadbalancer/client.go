@@ -71,7 +71,7 @@ func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
 	name := PodName + "-" + node
 	pod, err := kube.Get[corev1.Pod](ctx, c.objects, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name})
 	if err != nil {
-		return Pod{}, kube.Lacking(err, "get", "pods")
+		return Pod{}, kube.NamePermission(err, "get", "pods")
 	}
 	return podOf(&pod), nil
 }
@@ -80,7 +80,7 @@ func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
 func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 	pods, err := kube.List[corev1.Pod](ctx, c.objects, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}, Label, App)
 	if err != nil {
-		return nil, fmt.Errorf("list the pods of HAProxy in %s: %w", Namespace, kube.Lacking(err, "list", "pods"))
+		return nil, fmt.Errorf("list the pods of HAProxy in %s: %w", Namespace, kube.NamePermission(err, "list", "pods"))
 	}
 	all := make(map[string]Pod, len(pods))
 	for _, pod := range pods {
@@ -95,19 +95,20 @@ func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 // 20 s, and a container has 30 s to end.
 const replaced = 50 * time.Second
 
-// Runs returns an error unless a pod of HAProxy runs with the manifest of its host. The pod must have started after the
-// manifest was written, because at first the API server may still have the pod of an earlier attempt. Runs accepts an
-// older pod if it is not replaced in time, because an interrupted attempt may have written the same manifest.
-func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
+// CheckRunning returns an error unless a pod of HAProxy runs with the manifest of its host. The pod must have started
+// after the manifest was written, because at first the API server may still have the pod of an earlier attempt.
+// CheckRunning accepts an older pod if it is not replaced in time, because an interrupted attempt may have written the
+// same manifest.
+func CheckRunning(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
 	if time.Since(written) >= replaced {
 		written = time.Time{}
 	}
-	return Started(of, on, written)
+	return CheckStarted(of, on, written)
 }
 
-// Started returns an error unless a pod of HAProxy runs with the manifest of its host, and was started after the host's
-// files were written.
-func Started(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
+// CheckStarted returns an error unless a pod of HAProxy runs with the manifest of its host, and was started after the
+// host's files were written.
+func CheckStarted(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
 	pod := podOf(of)
 	if lacks := pod.Lacks(on); lacks != "" {
 		return errors.New(lacks)
@@ -142,7 +143,7 @@ const logLines = 300
 func (c *Client) Log(ctx context.Context, pod Pod) (string, error) {
 	log, err := c.logs.PodLog(ctx, Namespace, pod.Name, logLines)
 	if err != nil {
-		return "", fmt.Errorf("read the log of pod %s/%s: %w", Namespace, pod.Name, kube.Lacking(err, "get", "pods/log"))
+		return "", fmt.Errorf("read the log of pod %s/%s: %w", Namespace, pod.Name, kube.NamePermission(err, "get", "pods/log"))
 	}
 	return log, nil
 }
@@ -153,7 +154,7 @@ func (c *Client) Reload(ctx context.Context, pod Pod) error {
 	_, stderr, code, err := c.exec.Exec(ctx, in, []string{"/bin/kill", "-HUP", "1"})
 	switch {
 	case err != nil:
-		return fmt.Errorf("reload HAProxy of pod %s/%s: %w", Namespace, pod.Name, kube.Lacking(err, "create", "pods/exec"))
+		return fmt.Errorf("reload HAProxy of pod %s/%s: %w", Namespace, pod.Name, kube.NamePermission(err, "create", "pods/exec"))
 	case code != 0:
 		return fmt.Errorf("reload HAProxy of pod %s/%s: /bin/kill ended with %d: %s", Namespace, pod.Name, code, strings.TrimSpace(string(stderr)))
 	}

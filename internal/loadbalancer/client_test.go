@@ -189,13 +189,13 @@ func TestTheLogTellsWhichConfigurationHAProxyRunsWith(t *testing.T) {
 	}
 	line := "Health check for server kubernetes-primaries-0123456789/k8s-primary-0 succeeded, reason: Layer7 check passed\n"
 	for backend, want := range map[string]bool{"kubernetes-primaries-0123456789": true, "kubernetes-primaries-012345678": false, "primaries-0123456789": false} {
-		if Has(line, backend) != want {
+		if RunsWith(line, backend) != want {
 			t.Errorf("it runs with %s: %v", backend, !want)
 		}
 	}
 	// What it ran with before says nothing, also if it is to run with that again.
 	line += "[WARNING] (8) : Server kubernetes-primaries-other/k8s-primary-0 is DOWN\nProxy kubernetes-primaries-0123456789 stopped (cumulated conns: FE: 0, BE: 0).\n"
-	if Has(line, "kubernetes-primaries-0123456789") || !Has(line, "kubernetes-primaries-other") || Has("", "x") {
+	if RunsWith(line, "kubernetes-primaries-0123456789") || !RunsWith(line, "kubernetes-primaries-other") || RunsWith("", "x") {
 		t.Error("the last line about a server does not decide")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // formerFiles are the copies of the old configuration and manifest during a change. Both copies are in the directory of
 // the configuration, because the kubelet would run a copy in its manifest directory.
-type formerFiles []*durable.Former
+type formerFiles []*durable.FormerFile
 
 // formers returns the configuration and the manifest of a host, in this order. It returns nil if there is no manifest,
 // because then there is nothing to restore.
@@ -30,8 +30,8 @@ func (h Host) formers() (formerFiles, error) {
 	}, err
 }
 
-// Recover restores the old files after an interrupted change, and makes the kubelet restart HAProxy with them. If HAProxy
-// works with the changed files, Recover keeps the changed files, because the former primaries may be gone.
+// Recover restores the old files after an interrupted change, and makes the kubelet restart HAProxy with them. If
+// HAProxy works with the changed files, Recover keeps the changed files, because the former primaries may be gone.
 func (h Host) Recover() error { return h.locked(h.recover) }
 
 // locked calls do while no other task changes the files of this host. It uses a separate directory as the lock, because
@@ -91,8 +91,8 @@ func (h Host) works(files formerFiles) (bool, error) {
 	return true, files.discard()
 }
 
-// keepFormer copies the files for [Host.Recover]. It does nothing if [Host.Confirm] is nil. If only the configuration was
-// missing, restoring keeps the new configuration with the old manifest.
+// keepFormer copies the files for [Host.Recover]. It does nothing if [Host.Confirm] is nil. If only the configuration
+// was missing, restoring keeps the new configuration with the old manifest.
 func (h Host) keepFormer() (formerFiles, error) {
 	if h.Confirm == nil {
 		return nil, nil

@@ -347,8 +347,8 @@ func TestAHostWithoutAFormerManifestHasNothingToRestore(t *testing.T) {
 	expectHost(t, h, twoPrimaries, lts)
 }
 
-// TestOnlyAPodOfTheNewManifestConfirmsIt: right after the change, the kubelet has not replaced the former pod yet, and that
-// of an earlier try may have the same image.
+// TestOnlyAPodOfTheNewManifestConfirmsIt: right after the change, the kubelet has not replaced the former pod yet, and
+// that of an earlier try may have the same image.
 func TestOnlyAPodOfTheNewManifestConfirmsIt(t *testing.T) {
 	second := time.Now().Truncate(time.Second)
 	for name, test := range map[string]struct {
@@ -369,7 +369,7 @@ func TestOnlyAPodOfTheNewManifestConfirmsIt(t *testing.T) {
 			running := &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(test.started)}
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Running: running}}}
 		}
-		if err := Runs(pod, journal.LoadBalancerOnNode{Image: test.image, Version: test.version}, test.written); (err == nil) != test.confirms {
+		if err := CheckRunning(pod, journal.LoadBalancerOnNode{Image: test.image, Version: test.version}, test.written); (err == nil) != test.confirms {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -18,7 +18,7 @@ const listKey = "update-internallb"
 // ErrOtherList means that the ConfigMap has another UID than expected.
 var ErrOtherList = errors.New("the ConfigMap was created, replaced or deleted by another program")
 
-// List is the ConfigMap that lists the nodes once their load balancers are up to date.
+// List is the ConfigMap that lists the nodes whose load balancers are up to date.
 type List struct {
 	objects kube.Objects
 	ref     kube.Ref
@@ -38,7 +38,7 @@ func (l *List) Read(ctx context.Context) (journal.LoadBalancerListFacts, error) 
 	if errors.Is(err, kube.ErrNotFound) {
 		return journal.LoadBalancerListFacts{}, nil
 	}
-	return factsOf(&object), kube.Lacking(err, "get", "configmaps")
+	return factsOf(&object), kube.NamePermission(err, "get", "configmaps")
 }
 
 func factsOf(object *corev1.ConfigMap) journal.LoadBalancerListFacts {
@@ -46,8 +46,8 @@ func factsOf(object *corev1.ConfigMap) journal.LoadBalancerListFacts {
 }
 
 // Write sets the list in the ConfigMap with the wanted UID, and keeps its other data. Without a UID it creates the
-// ConfigMap. It returns [ErrOtherList] if the ConfigMap has another UID or is gone: deleting the ConfigMap is a request to
-// rewrite all load balancers, which EKCO must do first.
+// ConfigMap. It returns [ErrOtherList] if the ConfigMap has another UID or is gone: deleting the ConfigMap is a request
+// to rewrite all load balancers, which EKCO must do first.
 func (l *List) Write(ctx context.Context, wanted journal.LoadBalancerListInput) (journal.LoadBalancerListFacts, error) {
 	if wanted.UID == "" {
 		return l.create(ctx, wanted.List)
@@ -57,7 +57,7 @@ func (l *List) Write(ctx context.Context, wanted journal.LoadBalancerListInput) 
 		return journal.LoadBalancerListFacts{}, ErrOtherList
 	}
 	if err != nil {
-		return journal.LoadBalancerListFacts{}, kube.Lacking(err, "get", "configmaps")
+		return journal.LoadBalancerListFacts{}, kube.NamePermission(err, "get", "configmaps")
 	}
 	facts, err := l.facts(raw)
 	if err != nil || facts.UID != wanted.UID {
@@ -70,7 +70,7 @@ func (l *List) Write(ctx context.Context, wanted journal.LoadBalancerListInput) 
 		raw, err = l.objects.ReplaceObject(ctx, l.ref, raw)
 	}
 	if err != nil {
-		return facts, kube.Lacking(err, "update", "configmaps")
+		return facts, kube.NamePermission(err, "update", "configmaps")
 	}
 	return l.facts(raw)
 }
@@ -93,7 +93,7 @@ func (l *List) create(ctx context.Context, list string) (facts journal.LoadBalan
 		return facts, ErrOtherList
 	}
 	if err != nil {
-		return facts, kube.Lacking(err, "create", "configmaps")
+		return facts, kube.NamePermission(err, "create", "configmaps")
 	}
 	return l.facts(raw)
 }

@@ -46,7 +46,7 @@ var reference = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
 // CheckImage returns an error unless name can be a reference to an image.
 func CheckImage(name string) error {
 	if !reference.MatchString(name) {
-		return fmt.Errorf("image %q is not valid: want such as haproxy:lts-alpine", name)
+		return fmt.Errorf("image %q is not valid: want for example haproxy:lts-alpine", name)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func readManifest(path string) (manifest, error) {
 	}
 	m, err := parseManifest(content)
 	if err != nil {
-		return manifest{}, fmt.Errorf("%s is not HAProxy's manifest, and is left as it is: %w; move it away if HAProxy's should be there", path, err)
+		return manifest{}, fmt.Errorf("%s is not HAProxy's manifest, so EKCO does not change it: %w; move it away if HAProxy's manifest should be there", path, err)
 	}
 	return m, nil
 }
@@ -210,7 +210,7 @@ func parseManifest(content []byte) (manifest, error) {
 	case pod.Kind != "Pod":
 		return manifest{}, fmt.Errorf("its kind is %q, not Pod", pod.Kind)
 	case pod.Name != PodName:
-		return manifest{}, fmt.Errorf("it is that of pod %q, not %s", pod.Name, PodName)
+		return manifest{}, fmt.Errorf("it is the manifest of pod %q, not of %s", pod.Name, PodName)
 	}
 	m := manifest{version: "0"}
 	if version, set := pod.Annotations[FileVersionAnnotation]; set {

@@ -34,8 +34,8 @@ type Running interface {
 	Reach(ctx context.Context, address string) (status int, err error)
 }
 
-// Identify reports whether an API server runs on a node. names are the names in the server's certificate: kubeadm includes
-// the name of the node. known is false if names has no name of a node.
+// Identify reports whether an API server runs on a node. names are the names in the server's certificate: kubeadm
+// includes the name of the node. known is false if names has no name of a node.
 func Identify(names []string, node string, isNode func(name string) bool) (is, known bool) {
 	return slices.Contains(names, node), slices.ContainsFunc(names, isNode)
 }
@@ -54,20 +54,20 @@ type Pod struct {
 func (p Pod) Lacks(on journal.LoadBalancerOnNode) string {
 	switch {
 	case p.Image != on.Image || p.Version != on.Version:
-		return fmt.Sprintf("pod %s has image %s and file version %s, its manifest %s and %s", p.Name, p.Image, p.Version, on.Image, on.Version)
+		return fmt.Sprintf("pod %s has image %s and file version %s, but its manifest has image %s and file version %s", p.Name, p.Image, p.Version, on.Image, on.Version)
 	case !p.Runs:
 		return fmt.Sprintf("pod %s does not run", p.Name)
 	}
 	return ""
 }
 
-// aboutServer matches HAProxy's log lines about the health of a server: the first check after a start or a reload, and each
-// change.
+// aboutServer matches HAProxy's log lines about the health of a server: the first check after a start or a reload, and
+// each change.
 var aboutServer = regexp.MustCompile(`\b[Ss]erver ([^\s/]+)/`)
 
-// Has reports whether HAProxy runs with the configuration of the backend: then the last log line about a server names the
-// backend.
-func Has(log, backend string) bool {
+// RunsWith reports whether HAProxy runs with the configuration of the backend: then the last log line about a server
+// names the backend.
+func RunsWith(log, backend string) bool {
 	all := aboutServer.FindAllStringSubmatch(log, -1)
 	return len(all) > 0 && all[len(all)-1][1] == backend
 }

@@ -44,7 +44,7 @@ func parseServer(primary string) (server, error) {
 	address, err := netip.ParseAddr(text)
 	switch {
 	case err != nil || address.Zone() != "" || bracketed && !address.Is6():
-		return server{}, fmt.Errorf("primary %q is neither an IP address nor the name of a host, without a port: want such as 10.0.0.1, fd00::1 or primary-1.example.com", primary)
+		return server{}, fmt.Errorf("primary %q is neither an IP address nor the name of a host, without a port: want for example 10.0.0.1, fd00::1 or primary-1.example.com", primary)
 	case address.Unmap().IsUnspecified() || address.Unmap().IsMulticast():
 		return server{}, fmt.Errorf("primary %q is an address that no single host has", primary)
 	}

@@ -27,14 +27,14 @@ type API interface {
 	// Point makes the disabled Service select that MinIO. It changes nothing if the Service already selects it. It
 	// returns kube.ErrConflict if the Service selects anything else.
 	Point(ctx context.Context, to journal.MinioService) error
-	// Leads returns the MinIO that the Service selects, and the Service's resource version.
-	Leads(ctx context.Context) (to journal.MinioService, version string, err error)
-	// Selector is Leads, and also returns set, which identifies the last change of the selector. Other changes of the
-	// Service do not change set. It is empty if the API server does not report managed fields.
+	// ServiceTarget returns the MinIO that the Service selects, and the Service's resource version.
+	ServiceTarget(ctx context.Context) (to journal.MinioService, version string, err error)
+	// Selector is ServiceTarget, and also returns set, which identifies the last change of the selector. Other changes of
+	// the Service do not change set. It is empty if the API server does not report managed fields.
 	Selector(ctx context.Context) (to journal.MinioService, version, set string, err error)
-	// Ours reports whether the Service has that resource version, and EKCO was the last client that set its
+	// LastSetByEKCO reports whether the Service has that resource version, and EKCO was the last client that set its
 	// selector. It returns false if the API server does not report managed fields.
-	Ours(ctx context.Context, version string) (bool, error)
+	LastSetByEKCO(ctx context.Context, version string) (bool, error)
 	// Healthy returns nil if at least one replica reports that MinIO is healthy.
 	Healthy(ctx context.Context) error
 	// Observe is Read, and also asks the replicas for the health of MinIO.
@@ -42,7 +42,7 @@ type API interface {
 	// Running returns the replicas that run and have an address, ordered by number.
 	Running(ctx context.Context) ([]Running, error)
 	// Ask asks all running replicas at the same time.
-	Ask(ctx context.Context, question Question) []Said
+	Ask(ctx context.Context, question Question) []ReplicaAnswer
 	// Nested searches the drives of a pod of either MinIO, and returns examples of objects below other objects.
 	Nested(ctx context.Context, pod string) ([]Nested, error)
 	// Claim returns the claim of a replica's pod, and reports whether the claim exists.

@@ -154,7 +154,7 @@ func TestWhatIsLackingIsSaidWithTheReasonsOfPodsAndServers(t *testing.T) {
 	m.Run(1, miniosim.Pod{Node: "b"})
 	m.Reconcile()
 	m.Silence(1, true)
-	lacks("MinIO is not healthy: ha-minio-0: fewer drives than the 4 that writes need (HTTP status 503); " +
+	lacks("MinIO is not healthy: ha-minio-0: fewer drives work than the 4 that a write needs (HTTP status 503); " +
 		"ha-minio-1: ask MinIO at ha-minio-1 for its health: connection refused")
 	m.Edit(set, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 6 })
 	m.Reconcile()

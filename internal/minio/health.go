@@ -138,7 +138,7 @@ func (a Answer) String() string {
 	case a.Yes:
 		return "healthy"
 	case a.Quorum > 0:
-		return fmt.Sprintf("fewer drives than the %d that writes need (HTTP status %d)", a.Quorum, a.Code)
+		return fmt.Sprintf("fewer drives work than the %d that a write needs (HTTP status %d)", a.Quorum, a.Code)
 	}
 	return fmt.Sprintf("HTTP status %d", a.Code)
 }

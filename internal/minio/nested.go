@@ -47,7 +47,7 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 	}
 	container, paths := drivesOf(read.Spec)
 	if container == "" {
-		return nil, fmt.Errorf("search the drive of pod %s for objects below others: the pod mounts no claim", pod)
+		return nil, fmt.Errorf("search the drive of pod %s for objects below other objects: the pod mounts no claim", pod)
 	}
 	in := podexec.Pod{Namespace: c.namespace, Name: pod, Container: container}
 	stdout, stderr, code, err := c.servers.Exec(kube.ReadsOnly(ctx), in, append([]string{"sh", "-c", searchScript, "walk"}, paths...))
@@ -55,12 +55,12 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 		err = fmt.Errorf("exit code %d: %s", code, bytes.TrimSpace(stderr))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("search the drive of pod %s for objects below others, with its shell: %w", pod, err)
+		return nil, fmt.Errorf("search the drive of pod %s for objects below other objects, with the pod's shell: %w", pod, err)
 	}
 	return parseNested(string(stdout)), nil
 }
 
-// parseNested parses the output of walk.
+// parseNested parses the output of [searchScript].
 func parseNested(printed string) (found []Nested) {
 	parts := strings.Split(printed, "\x00")
 	for i := 1; i < len(parts); i += 2 {

@@ -20,11 +20,11 @@ import (
 // A scan can also be incomplete: if drives do not answer for a moment, the scan misses objects, and MinIO does not
 // report it. So after the scan another server lists all objects, and Pass checks that each of them was scanned.
 type Pass struct {
-	// At is the server that scans. By is another server of the same store, which lists the objects.
-	At, By Healer
+	// Scanner is the server that scans. Lister is another server of the same store, which lists the objects.
+	Scanner, Lister Healer
 	// Drives is the minimum number of drives.
 	Drives int
-	// Began is called with the token of the scan right after the start. [Drain] needs the token after a crash. If
+	// Began is called with the token of the scan right after the start. [ReadScanToEnd] needs the token after a crash. If
 	// Began returns an error, Run ends.
 	Began func(token string) error
 	// Progress is called about once a second. If it returns an error, Run ends.
@@ -80,11 +80,11 @@ func (p *runningPass) run(ctx context.Context) (err error) {
 	if err := p.checkDrives(ctx); err != nil {
 		return err
 	}
-	buckets, err := p.By.Buckets(ctx)
+	buckets, err := p.Lister.Buckets(ctx)
 	if err != nil {
 		return explain(err)
 	}
-	if p.begun, err = p.At.BeginHeal(ctx); err != nil {
+	if p.begun, err = p.Scanner.BeginHeal(ctx); err != nil {
 		return explain(err)
 	}
 	if err := p.Began(p.begun.Token); err != nil {
@@ -104,7 +104,7 @@ func (p *runningPass) run(ctx context.Context) (err error) {
 
 // checkDrives returns an error unless all drives work.
 func (p *runningPass) checkDrives(ctx context.Context) error {
-	server, err := p.At.Server(ctx)
+	server, err := p.Scanner.Server(ctx)
 	if err != nil {
 		return explain(err)
 	}
@@ -153,7 +153,7 @@ var errAnswerLost = &UnprovenError{"lost", "an answer was lost in which MinIO re
 // ask asks the server for scanned items until it answers. If a question or an answer is lost, its items may be lost.
 func (p *runningPass) ask(ctx context.Context) (s3.HealNews, error) {
 	for began := time.Now(); ; {
-		news, err := p.At.HealNews(ctx, p.begun.Token)
+		news, err := p.Scanner.HealNews(ctx, p.begun.Token)
 		if err == nil || final(err) || time.Since(began) >= answerTimeout || ctx.Err() != nil {
 			return news, explain(err)
 		}
@@ -207,7 +207,7 @@ func isDeleted(item s3.HealItem) bool {
 // checkListed returns an error unless each object that another server lists was scanned. It ignores objects that did
 // not exist before the scan.
 func (p *runningPass) checkListed(ctx context.Context, before []string) error {
-	buckets, err := p.By.Buckets(ctx)
+	buckets, err := p.Lister.Buckets(ctx)
 	if err != nil {
 		return explain(err)
 	}
@@ -226,7 +226,7 @@ func (p *runningPass) checkListed(ctx context.Context, before []string) error {
 	}
 	since := p.begun.At.Add(-minObjectAge)
 	for _, bucket := range buckets {
-		for v, err := range p.By.Versions(ctx, bucket, "") {
+		for v, err := range p.Lister.Versions(ctx, bucket, "") {
 			switch {
 			case errors.Is(err, s3.ErrGone):
 			case err != nil:
@@ -308,11 +308,11 @@ func objectName(bucket, key, version string) string {
 	return text
 }
 
-// Drain collects the results of a scan until the scan ends. EKCO calls it for a scan that it started before it was
-// killed: the server starts no other scan before that scan ends, and the scan ends only if a client collects its
-// results.
-func Drain(ctx context.Context, at Healer, token string) error {
-	p := &runningPass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
+// ReadScanToEnd collects the results of the scan with the token until the scan ends. EKCO calls it for a scan that it
+// started before it was killed: the server starts no other scan before that scan ends, and the scan ends only if a
+// client collects its results.
+func ReadScanToEnd(ctx context.Context, at Healer, token string) error {
+	p := &runningPass{Pass: Pass{Scanner: at}, begun: s3.HealBegun{Token: token}}
 	for {
 		news, err := p.ask(ctx)
 		if errors.Is(err, s3.ErrForgotten) || err == nil && news.Ended {

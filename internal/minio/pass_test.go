@@ -92,7 +92,7 @@ func complete(at time.Time) *told {
 }
 
 func (s *told) run(ctx context.Context) (Passed, error) {
-	return Pass{At: s, By: s, Drives: 3, Began: func(string) error { return nil }, Progress: func(Passed) error { return nil }}.Run(ctx)
+	return Pass{Scanner: s, Lister: s, Drives: 3, Began: func(string) error { return nil }, Progress: func(Passed) error { return nil }}.Run(ctx)
 }
 
 func TestAPassProvesThatNothingIsLackingOnlyIfAllSaySo(t *testing.T) {

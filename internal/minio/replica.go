@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Said is the answer of one replica.
-type Said struct {
+// ReplicaAnswer is the answer of one replica.
+type ReplicaAnswer struct {
 	Pod string
 	Answer
 	// Err is the reason why there is no answer.
@@ -53,10 +53,10 @@ func (p pod) life() string {
 }
 
 // Ask implements [API].
-func (c *Client) Ask(ctx context.Context, question Question) []Said {
+func (c *Client) Ask(ctx context.Context, question Question) []ReplicaAnswer {
 	seen, err := c.snapshot(ctx)
 	if err != nil {
-		return []Said{{Pod: App, Err: err}}
+		return []ReplicaAnswer{{Pod: App, Err: err}}
 	}
 	return c.ask(ctx, seen.pods, question)
 }
@@ -73,9 +73,9 @@ func (c *Client) Observe(ctx context.Context) (journal.MinioFacts, error) {
 }
 
 // health summarizes the answers to [Now] (now) and to [WithoutYou] (spared).
-func health(now, spared []Said) journal.MinioHealth {
-	anyAnswer := func(said []Said, what func(Answer) bool) bool {
-		return slices.ContainsFunc(said, func(one Said) bool { return one.Err == nil && what(one.Answer) })
+func health(now, spared []ReplicaAnswer) journal.MinioHealth {
+	anyAnswer := func(said []ReplicaAnswer, what func(Answer) bool) bool {
+		return slices.ContainsFunc(said, func(one ReplicaAnswer) bool { return one.Err == nil && what(one.Answer) })
 	}
 	switch {
 	case len(now) == 0:
@@ -91,15 +91,15 @@ func health(now, spared []Said) journal.MinioHealth {
 }
 
 // ask asks all running pods at the same time.
-func (c *Client) ask(ctx context.Context, pods []pod, question Question) []Said {
-	var said []Said
+func (c *Client) ask(ctx context.Context, pods []pod, question Question) []ReplicaAnswer {
+	var said []ReplicaAnswer
 	var addresses []string
 	for _, pod := range pods {
 		switch {
 		case pod.runs():
-			said, addresses = append(said, Said{Pod: pod.Name}), append(addresses, pod.Status.PodIP)
+			said, addresses = append(said, ReplicaAnswer{Pod: pod.Name}), append(addresses, pod.Status.PodIP)
 		case pod.starts():
-			said, addresses = append(said, Said{Pod: pod.Name, Err: errNoAddress}), append(addresses, "")
+			said, addresses = append(said, ReplicaAnswer{Pod: pod.Name, Err: errNoAddress}), append(addresses, "")
 		}
 	}
 	var all parallel.Group

@@ -37,12 +37,12 @@ func (s service) selectedMinIO() journal.MinioService {
 
 // service returns the MinIO that the Service selects, or "" if there is no Service.
 func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
-	to, _, err := c.Leads(ctx)
+	to, _, err := c.ServiceTarget(ctx)
 	return to, err
 }
 
-// Leads implements [API].
-func (c *Client) Leads(ctx context.Context) (to journal.MinioService, version string, err error) {
+// ServiceTarget implements [API].
+func (c *Client) ServiceTarget(ctx context.Context) (to journal.MinioService, version string, err error) {
 	to, version, _, err = c.Selector(ctx)
 	return to, version, err
 }
@@ -56,8 +56,8 @@ func (c *Client) Selector(ctx context.Context) (to journal.MinioService, version
 	return read.selectedMinIO(), read.ResourceVersion, read.lastSelectorChange(), nil
 }
 
-// Ours implements [API].
-func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
+// LastSetByEKCO implements [API].
+func (c *Client) LastSetByEKCO(ctx context.Context, version string) (bool, error) {
 	read, err := kube.Get[service](ctx, c.objects, ServiceRef(c.namespace))
 	if err != nil {
 		return false, err
@@ -65,8 +65,8 @@ func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
 	return read.ResourceVersion == version && read.selectedByEKCO(), nil
 }
 
-// lastSelectorChange returns a text with the Service's UID, the client that set the selector last, and the time. It returns "" if the
-// API server does not report managed fields.
+// lastSelectorChange returns a text with the Service's UID, the client that set the selector last, and the time. It
+// returns "" if the API server does not report managed fields.
 func (s service) lastSelectorChange() string {
 	var set strings.Builder
 	for _, entry := range s.ManagedFields {
@@ -124,7 +124,7 @@ func (c *Client) replace(ctx context.Context, version string, from, to journal.M
 
 // Point implements [API].
 func (c *Client) Point(ctx context.Context, to journal.MinioService) error {
-	leads, version, err := c.Leads(ctx)
+	leads, version, err := c.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return err

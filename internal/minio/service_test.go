@@ -61,7 +61,7 @@ func TestADisabledServiceIsPointedAndNoOtherIs(t *testing.T) {
 func TestAServiceIsSwitchedOnlyAsItWasSeen(t *testing.T) {
 	m, client := installed()
 	m.Point(`{"doesnotexist":"doesnotexist"}`)
-	_, seen, err := client.Leads(t.Context())
+	_, seen, err := client.ServiceTarget(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +71,14 @@ func TestAServiceIsSwitchedOnlyAsItWasSeen(t *testing.T) {
 		t.Errorf("one that was changed and changed back: %v", err)
 	}
 	m.Point(`{"app":"minio"}`)
-	_, now, err := client.Leads(t.Context())
+	_, now, err := client.ServiceTarget(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Switch(t.Context(), now); !errors.Is(err, kube.ErrConflict) {
 		t.Errorf("one that is not disabled: %v", err)
 	}
-	if to, _, err := client.Leads(t.Context()); err != nil || to != journal.MinioServiceSingle {
+	if to, _, err := client.ServiceTarget(t.Context()); err != nil || to != journal.MinioServiceSingle {
 		t.Errorf("%v: it leads to %s", err, to)
 	}
 }
@@ -106,7 +106,7 @@ func TestTheServiceIsOursAsLongAsNobodyElseChangedItsSelector(t *testing.T) {
 		"of its status alone": {[]string{entry("ekco", `{"f:status":{"f:selector":{}}}`)}, "7", false},
 	} {
 		objects := lone{object: `{"metadata":{"uid":"u","resourceVersion":"7","managedFields":[` + strings.Join(test.managed, ",") + `]},"spec":{"selector":{"app":"minio"}}}`}
-		if is, err := minio.NewClient(objects, nil, "minio").Ours(t.Context(), test.version); err != nil || is != test.want {
+		if is, err := minio.NewClient(objects, nil, "minio").LastSetByEKCO(t.Context(), test.version); err != nil || is != test.want {
 			t.Errorf("%s: %t, %v", name, is, err)
 		}
 	}

@@ -19,9 +19,9 @@ type Store interface {
 	// ExportIAM and ImportIAM work like the methods of [s3.Client].
 	ExportIAM(ctx context.Context) (*s3.IAM, error)
 	ImportIAM(ctx context.Context, want *s3.IAM, may func(name string) bool) ([]string, error)
-	// Hear, Echo and SetAside work like the methods of [s3.Client].
-	Hear(ctx context.Context, heard func(s3.Removal)) error
-	Echo(ctx context.Context, bucket, key string) error
+	// ListenForRemovals, TriggerEvent and SetAside work like the methods of [s3.Client].
+	ListenForRemovals(ctx context.Context, heard func(s3.Removal)) error
+	TriggerEvent(ctx context.Context, bucket, key string) error
 	SetAside(ctx context.Context, bucket string, v s3.Version, to string) error
 	// Close closes idle connections.
 	Close()

@@ -30,7 +30,7 @@ func (h Host) ceph(r *Report) {
 		err = fmt.Errorf("%s has %d bytes", mounts, len(content))
 	}
 	if err != nil {
-		h.lacks(r, "mounted Ceph volumes", err)
+		h.addMissing(r, "mounted Ceph volumes", err)
 		return
 	}
 	found := cephMounts(string(content))

@@ -41,7 +41,7 @@ func (h Host) certificates(r *Report) {
 		switch {
 		case errors.Is(err, errNoCertificate):
 		case err != nil:
-			h.lacks(r, path, err)
+			h.addMissing(r, path, err)
 		default:
 			found = append(found, certificate)
 		}
@@ -67,12 +67,12 @@ func (h Host) candidates(r *Report) []string {
 	var paths []string
 	for _, pattern := range []string{kubernetesDir + "/*.conf", kubeletPKI + "/*.crt", kubeletPKI + "/*-current.pem"} {
 		if err := h.checkNoLink(filepath.Dir(pattern)); err != nil {
-			h.lacks(r, pattern, err)
+			h.addMissing(r, pattern, err)
 			continue
 		}
 		matches, err := filepath.Glob(filepath.Join(h.Root, pattern))
 		if err != nil {
-			h.lacks(r, pattern, err)
+			h.addMissing(r, pattern, err)
 		}
 		paths = append(paths, matches...)
 	}
@@ -82,18 +82,18 @@ func (h Host) candidates(r *Report) []string {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // a worker may have none
 		case err != nil:
-			h.lacks(r, h.onHost(path), err)
+			h.addMissing(r, h.onHost(path), err)
 		case !entry.IsDir() && strings.HasSuffix(path, ".crt"):
 			paths = append(paths, path)
 		case mayBeDirectory(entry):
 			if err := h.checkNoLink(h.onHost(path)); err != nil {
-				h.lacks(r, h.onHost(path), err)
+				h.addMissing(r, h.onHost(path), err)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		h.lacks(r, h.onHost(pki), err)
+		h.addMissing(r, h.onHost(pki), err)
 	}
 	for i := range paths {
 		paths[i] = h.onHost(paths[i])

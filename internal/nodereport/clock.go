@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// serverTime reads the time of the API server at an address. It needs no permission: a refusal has a time too.
-// It verifies the server with the cluster's CA from the host's files.
+// serverTime reads the time of the API server at an address. It needs no permission, because the answer has the time
+// even if the server refuses the request. It verifies the server with the cluster's CA from the host's files.
 func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 	ca, err := h.readFile("/etc/kubernetes/pki/ca.crt")
 	if err != nil {
@@ -24,7 +24,7 @@ func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 	roots.AppendCertsFromPEM(ca)
 	answer, err := head(ctx, url, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 	if begun, is := validFrom(err); is {
-		// By this clock its certificate is expired or not valid yet: read only the time.
+		// By this host's clock, the server's certificate is expired or not valid yet. Accept it, but read only the time.
 		answer, err = head(ctx, url, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Time: func() time.Time { return begun }})
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func head(ctx context.Context, url string, security *tls.Config) (*http.Response
 	return transport.RoundTrip(request)
 }
 
-// validFrom returns when the certificate became valid that was refused for its time.
+// validFrom returns when a certificate that was refused because of the time became valid.
 func validFrom(err error) (time.Time, bool) {
 	var invalid x509.CertificateInvalidError
 	var shown *tls.CertificateVerificationError

@@ -18,7 +18,7 @@ type Disk struct {
 	Free uint64 `json:"free"`
 }
 
-// disk also returns whether the directory exists.
+// disk returns the file system of a directory, and whether the directory exists.
 func (h Host) disk(directory string) (disk Disk, there bool, err error) {
 	if err := h.checkNoLink(directory); err != nil {
 		return Disk{}, false, err

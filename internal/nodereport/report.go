@@ -28,7 +28,7 @@ type Report struct {
 	// Ceph are the mounted volumes of Ceph.
 	Ceph     []Mount `json:"ceph,omitempty"`
 	MoreCeph int     `json:"more_ceph,omitempty"`
-	// Missing is what could not be read, and why.
+	// Missing lists what could not be read, and why.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func (h Host) ReadWithin(ctx context.Context, limit time.Duration) (Report, erro
 	case r := <-read:
 		return r, nil
 	case <-ctx.Done():
-		return Report{}, fmt.Errorf("reading the host takes longer than %s; look for a file system there that hangs", limit)
+		return Report{}, fmt.Errorf("reading the host takes longer than %s; look for a hanging file system on the host", limit)
 	}
 }
 
@@ -87,16 +87,16 @@ func (h Host) Read(ctx context.Context) Report {
 	var r Report
 	var err error
 	if r.Kernel, err = h.Kernel(); err != nil {
-		h.lacks(&r, "kernel", err)
+		h.addMissing(&r, "kernel", err)
 	}
 	if r.ClockAhead, err = h.clockAhead(ctx); err != nil {
-		h.lacks(&r, "clock", err)
+		h.addMissing(&r, "clock", err)
 	}
 	for _, directory := range directories {
 		disk, there, err := h.disk(directory)
 		switch {
 		case err != nil:
-			h.lacks(&r, "disk of "+directory, err)
+			h.addMissing(&r, "disk of "+directory, err)
 		case there:
 			r.Disks = append(r.Disks, disk)
 		}
@@ -138,8 +138,8 @@ func truncated(text string) string {
 // maxMissing is the maximum number of reported failures.
 const maxMissing = 10
 
-// lacks adds something that could not be read.
-func (h Host) lacks(r *Report, what string, why error) {
+// addMissing adds something that could not be read.
+func (h Host) addMissing(r *Report, what string, why error) {
 	if len(r.Missing) < maxMissing {
 		r.Missing = append(r.Missing, Missing{truncated(what), truncated(h.reason(why))})
 	}

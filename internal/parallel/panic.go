@@ -9,7 +9,7 @@ import (
 type PanicError struct {
 	// Value is what the code panicked with.
 	Value any
-	// Stack is that of the goroutine that panicked.
+	// Stack is the stack of the goroutine that panicked.
 	Stack []byte
 }
 

@@ -27,8 +27,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// The maximum output of a program, in KiB: the answer about a thousand OSDs has about a thousand, and EKCO has
-// little memory.
+// The maximum output of a program, in KiB. Ceph's answer about a thousand OSDs has about 1000 KiB, and EKCO has little
+// memory.
 const (
 	maxStdout = 8 << 10
 	maxStderr = 64
@@ -46,8 +46,8 @@ type Client struct {
 	refusal *refusal
 }
 
-// New returns a client for the API server of config, which it does not change. It sends nothing. If userAgent
-// is not empty, EKCO has this name in the API server's audit log.
+// New returns a client for the API server of config. It does not change config, and sends no request. If userAgent is
+// not empty, it is EKCO's name in the API server's audit log.
 func New(config *rest.Config, userAgent string) (*Client, error) {
 	config = kube.Options{UserAgent: userAgent}.ClientConfig(config, nil)
 	client, err := rest.UnversionedRESTClientFor(config)
@@ -70,7 +70,7 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 	case errors.Is(context.Cause(ctx), errTooLong):
 		return nil, nil, 0, fmt.Errorf("%s: %s %w", execIn(pod), argv[0], context.Cause(ctx))
 	case err != nil:
-		// The buffers may still be written to.
+		// Do not return the output: the buffers may still be written to.
 		return nil, nil, 0, err
 	}
 	return out.kept.Bytes(), problems.kept.Bytes(), exitCode, nil
@@ -88,7 +88,7 @@ func (c *Client) Interact(ctx context.Context, pod Pod, argv []string, stdin io.
 	if err != nil {
 		return 0, fail(pod, err)
 	}
-	// Errors are returned, and need not be logged too.
+	// client-go must not log the errors, because this function returns them.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	err = executor.StreamWithContext(quiet, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: stderr})
 	var exit clientexec.CodeExitError
@@ -159,7 +159,7 @@ func (c *Client) executor(at *url.URL, unsent *unsent) (remotecommand.Executor, 
 	})
 }
 
-// unsent keeps the error of a request over SPDY without an answer, of which client-go keeps only the text.
+// unsent keeps the error of a request over SPDY that got no answer. client-go itself keeps only the error's text.
 type unsent struct {
 	next http.RoundTripper
 	err  error
@@ -174,7 +174,7 @@ func (u *unsent) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// fullRefusal keeps the API server's answer when it refuses SPDY, of which client-go keeps only the text.
+// fullRefusal keeps the API server's answer when it refuses SPDY. client-go itself keeps only the answer's text.
 type fullRefusal struct{ spdy.Upgrader }
 
 // NewConnection implements [spdy.Upgrader].

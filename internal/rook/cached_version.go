@@ -71,7 +71,7 @@ func (c *cachedVersion) join() (last Version, recent bool, asking *versionQuery,
 }
 
 // errNotAnswered is the error for the other callers if a query panicked.
-var errNotAnswered = errors.New("detect Rook: the question was not answered")
+var errNotAnswered = errors.New("detect Rook: the query for its version did not finish")
 
 func (c *cachedVersion) detect(ctx context.Context, asking *versionQuery) {
 	defer c.answer(asking)

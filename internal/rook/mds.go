@@ -34,7 +34,7 @@ var spreadMDS = corev1.PodAntiAffinity{
 	PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: separateBy(zoneOfNode)}},
 }
 
-// comparePlacement reports whether the anti-affinity is kURL's setting for a single node, or EKCO's [spread].
+// comparePlacement reports whether the anti-affinity is kURL's setting for a single node, or EKCO's [spreadMDS].
 func comparePlacement(antiAffinity json.RawMessage) (oneNode, isSpread bool) {
 	var set corev1.PodAntiAffinity
 	if json.Unmarshal(antiAffinity, &set) != nil {
@@ -67,7 +67,7 @@ func isOneNode(set corev1.PodAntiAffinity) bool {
 
 const antiAffinityOfMDS = "/spec/metadataServer/placement/podAntiAffinity"
 
-// patchMDS returns a patch that replaces kURL's unchanged anti-affinity by [spread].
+// patchMDS returns a patch that replaces kURL's unchanged anti-affinity by [spreadMDS].
 func (o podsObject) patchMDS() []kube.PatchOp {
 	return []kube.PatchOp{
 		{Op: "test", Path: "/metadata/uid", Value: o.UID},

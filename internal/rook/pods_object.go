@@ -46,7 +46,7 @@ func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFact
 			facts.Differing = differingCSI(o.Data)
 		}
 	case journal.KindCephMDS:
-		facts.UID = journal.MDSOf(string(o.UID))
+		facts.UID = journal.MDSUID(string(o.UID))
 		if o.DeletionTimestamp == nil {
 			facts.OneNode, facts.Spread = comparePlacement(o.Spec.MetadataServer.Placement.AntiAffinity)
 		}

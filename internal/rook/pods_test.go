@@ -151,7 +151,7 @@ func TestOnlyWhatKURLSetsOnASingleNodeIsReplaced(t *testing.T) {
 			objects, pods := installedPods("v1.10.0")
 			of := mdsOfShared
 			fs := objects.Put(rook.PodsRef(of), filesystemWith(test.antiAffinity))
-			of.UID = journal.MDSOf(fs)
+			of.UID = journal.MDSUID(fs)
 			facts, err := pods.Read(t.Context(), of)
 			if err != nil || facts.OneNode != test.one || facts.Spread || facts.UID != of.UID {
 				t.Fatalf("%v: %+v", err, facts)

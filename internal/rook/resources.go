@@ -57,11 +57,11 @@ func (c *Custom) ReadResource(ctx context.Context, of journal.Subject) (journal.
 	if err != nil {
 		return journal.RookFacts{}, err
 	}
-	return c.complete(ctx, of, read)
+	return c.addVersion(ctx, of, read)
 }
 
-// complete adds Rook's version to the facts of the CephCluster.
-func (c *Custom) complete(ctx context.Context, of journal.Subject, read resourceObject) (journal.RookFacts, error) {
+// addVersion adds Rook's version to the facts of the CephCluster.
+func (c *Custom) addVersion(ctx context.Context, of journal.Subject, read resourceObject) (journal.RookFacts, error) {
 	if of.Kind != journal.RookCluster.Kind {
 		return read.facts(Version{}), nil
 	}
@@ -82,7 +82,7 @@ func (c *Custom) ChangeResource(ctx context.Context, of journal.Subject, change 
 	return kube.Change[resourceObject, journal.RookFacts]{
 		Ref: ref, UID: of.UID, Lacks: change.Lacks, Moved: change.Moved,
 		Facts: func(read *resourceObject) (journal.RookFacts, string, error) {
-			facts, err := c.complete(ctx, of, *read)
+			facts, err := c.addVersion(ctx, of, *read)
 			return facts, string(read.UID), err
 		},
 		Write: func(_ json.RawMessage, read *resourceObject) (json.RawMessage, error) {

@@ -21,7 +21,7 @@ var (
 	// ErrUnreadable: only a key of the client can decrypt the content (SSE-C).
 	ErrUnreadable = errors.New("the object is encrypted with a key that only its owner has")
 	// ErrNotOffered: the server does not support the operation.
-	ErrNotOffered = errors.New("the server does not offer this")
+	ErrNotOffered = errors.New("the server does not support this operation")
 	// ErrDenied: the server does not accept the credentials, or they do not permit the operation.
 	ErrDenied = errors.New("the server refuses the credentials")
 	// ErrFull: the server has no free space for the object.
@@ -30,10 +30,10 @@ var (
 	ErrTaken = errors.New("a client has a bucket of that name")
 	// ErrHealing: the server already runs a healing scan, for another client or for an EKCO that
 	// was killed.
-	ErrHealing = errors.New("the server already runs one for another client")
+	ErrHealing = errors.New("the server already runs a scan for another client")
 	// ErrForgotten: the server does not know the healing scan. It forgets all scans when it
 	// restarts, and a scan 10 minutes after its end.
-	ErrForgotten = errors.New("the server no longer knows this one")
+	ErrForgotten = errors.New("the server no longer knows this scan")
 )
 
 // errorKinds maps S3 error codes to errors of this package.

@@ -26,10 +26,10 @@ type Removal struct {
 // removalEvents requests the removals in all buckets, and a keep-alive each second.
 var removalEvents = url.Values{"events": {"s3:ObjectRemoved:*", "s3:BucketRemoved:*"}, "prefix": {""}, "suffix": {""}, "ping": {"1"}}
 
-// Hear calls heard for each removal until an error occurs. It can miss removals: a server drops events that it
-// cannot send fast enough, closes each connection after an hour, and does not report delete markers that a
-// lifecycle rule removes. Some servers delay events until they have 4 KiB of them; see [Client.Echo].
-func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
+// ListenForRemovals calls heard for each removal until an error occurs. It can miss removals: a server drops events
+// that it cannot send fast enough, closes each connection after an hour, and does not report delete markers that a
+// lifecycle rule removes. Some servers delay events until they have 4 KiB of them; see [Client.TriggerEvent].
+func (c *Client) ListenForRemovals(ctx context.Context, heard func(Removal)) error {
 	response, err := c.send(ctx, http.MethodGet, "/", removalEvents.Encode(), nil)
 	if err != nil {
 		return fmt.Errorf("listen to the events of %s: %w", c, explain(err))
@@ -51,8 +51,8 @@ func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
 // noVersion is an id that no version has.
 const noVersion = "00000000-0000-4000-8000-000000000000"
 
-// Echo makes the server send an event: it requests the removal of a version and a key that do not exist.
-func (c *Client) Echo(ctx context.Context, bucket, key string) error {
+// TriggerEvent makes the server send an event: it requests the removal of a version and a key that do not exist.
+func (c *Client) TriggerEvent(ctx context.Context, bucket, key string) error {
 	err := c.core.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{VersionID: noVersion})
 	if err = explain(err); err != nil && !errors.Is(err, ErrGone) {
 		return addContext("ask for an event of", bucket, key, err)

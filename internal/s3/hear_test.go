@@ -47,7 +47,7 @@ func TestRemovalsAreHeard(t *testing.T) {
 	}
 	defer client.Close()
 	var got []s3.Removal
-	if err := client.Hear(t.Context(), func(r s3.Removal) { got = append(got, r) }); err == nil {
+	if err := client.ListenForRemovals(t.Context(), func(r s3.Removal) { got = append(got, r) }); err == nil {
 		t.Error("the end of the connection is no error")
 	}
 	at := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
@@ -62,7 +62,7 @@ func TestRemovalsAreHeard(t *testing.T) {
 		t.Error(diff)
 	}
 	server.Close()
-	if err := client.Hear(t.Context(), nil); err == nil {
+	if err := client.ListenForRemovals(t.Context(), nil); err == nil {
 		t.Error("without a server nothing fails")
 	}
 }

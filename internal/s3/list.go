@@ -74,7 +74,7 @@ func (c *Client) list(ctx context.Context, bucket, after string, options minio.L
 type listing struct {
 	options minio.ListObjectsOptions
 	yield   func(Version, error) bool
-	// All versions up to the key complete were yielded. Of the next key, current, the versions in seen were
+	// All versions of the keys up to complete were yielded. current is the next key, and seen has its versions that were
 	// yielded.
 	complete, current string
 	seen              map[string]bool

@@ -43,9 +43,9 @@ func (d Drive) fileSystem(machine string) string {
 // bytesPerVersion is the approximate size of a version on each drive without its content: a directory and a file.
 const bytesPerVersion = 8 << 10
 
-// Takes returns the space, in the unit of [Server.Room], that a number of versions with a total number of content
+// SpaceFor returns the space, in the unit of [Server.Room], that a number of versions with a total number of content
 // bytes needs.
-func (s Server) Takes(versions, bytes int64) uint64 {
+func (s Server) SpaceFor(versions, bytes int64) uint64 {
 	drives := 1
 	for _, set := range s.sets() {
 		drives = max(drives, set.drives-s.Parity)

@@ -61,14 +61,14 @@ func TestReplicasThatShareAFileSystemDivideIt(t *testing.T) {
 
 func TestWhatTinyObjectsTakeIsMoreThanTheirContent(t *testing.T) {
 	server := sixDrives(100*gib, 70*gib, "8:1")
-	if got := server.Takes(1_000_000, 1_000_000); got < 20*gib || got > 30*gib {
+	if got := server.SpaceFor(1_000_000, 1_000_000); got < 20*gib || got > 30*gib {
 		t.Errorf("a million versions of a byte take %d", got)
 	}
-	if got := server.Takes(1, 10*gib); got < 10*gib || got > 11*gib {
+	if got := server.SpaceFor(1, 10*gib); got < 10*gib || got > 11*gib {
 		t.Errorf("one of 10 GiB takes %d", got)
 	}
 	// Of a store that has shrunk since, more was copied than there is.
-	if got := server.Takes(-5, -10); got != 0 {
+	if got := server.SpaceFor(-5, -10); got != 0 {
 		t.Errorf("less than nothing takes %d", got)
 	}
 }

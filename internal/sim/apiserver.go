@@ -18,7 +18,7 @@ type APIServer struct {
 	forbidden map[string]bool
 }
 
-// NewAPIServer returns one that answers at once and allows everything.
+// NewAPIServer returns an API server that answers at once and allows everything.
 func NewAPIServer() APIServer {
 	return APIServer{Controls: NewControls(kube.ErrUnavailable), forbidden: make(map[string]bool)}
 }

@@ -97,8 +97,8 @@ func Wait(ctx context.Context, span time.Duration) error {
 	return ctx.Err()
 }
 
-// Do runs f, which changes the simulation, between the hooks, and records it in one step: f must not use the
-// controls. The error names the call; it is that of f unless the answer is lost.
+// Do runs f, which changes the simulation, between the hooks. It records the effect under the same lock, so f must not
+// use the controls. It returns the error of f. If the answer is lost, it returns an error that names the call instead.
 func Do(c *Controls, call, effect string, f func() (changed bool, err error)) error {
 	if c.BeforeEffect != nil {
 		c.BeforeEffect(effect)

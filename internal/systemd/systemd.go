@@ -26,11 +26,11 @@ const (
 // Systemd is a connection to the host's systemd. It is not safe for concurrent use.
 type Systemd struct {
 	conn *dbus.Conn
-	// Steady is how long a unit must be active without a break to count as active again: a program that cannot work
+	// MinActiveTime is how long a unit must be active without a break to count as active again: a program that cannot work
 	// with its configuration is active for a moment, too.
-	Steady time.Duration
-	// Look is the time between two checks.
-	Look time.Duration
+	MinActiveTime time.Duration
+	// PollInterval is the time between two checks.
+	PollInterval time.Duration
 }
 
 // Connect connects to the host's system bus, or to the bus at an address if that is not empty. The connection ends
@@ -44,7 +44,7 @@ func Connect(ctx context.Context, address string) (*Systemd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach systemd over D-Bus: %w", orEnded(ctx, err))
 	}
-	return &Systemd{conn: conn, Steady: 3 * time.Second, Look: 200 * time.Millisecond}, nil
+	return &Systemd{conn: conn, MinActiveTime: 3 * time.Second, PollInterval: 200 * time.Millisecond}, nil
 }
 
 // orEnded adds the error of the context, if that has ended.
@@ -83,8 +83,8 @@ func (s *Systemd) manager(ctx context.Context, method string, args ...any) *dbus
 	return s.conn.Object(name, managerPath).CallWithContext(ctx, managerCalls+method, 0, args...)
 }
 
-// Restart restarts the unit, or starts it, and waits until it has been active for [Systemd.Steady] in a new process.
-// Its error has the state of the unit.
+// Restart restarts the unit, or starts it, and waits until it has been active for [Systemd.MinActiveTime] in a new
+// process. Its error has the state of the unit.
 func (u *Unit) Restart(ctx context.Context) error {
 	before, err := u.look(ctx)
 	if err != nil {
@@ -97,9 +97,9 @@ func (u *Unit) Restart(ctx context.Context) error {
 	return u.await(ctx, before)
 }
 
-// await waits until the unit has been active long enough after a later start than before.
+// await waits until the unit has been active long enough after a start that is newer than the state before.
 func (u *Unit) await(ctx context.Context, before state) error {
-	tick := time.NewTicker(u.systemd.Look)
+	tick := time.NewTicker(u.systemd.PollInterval)
 	defer tick.Stop()
 	seen := before
 	var since time.Time
@@ -120,7 +120,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 			since = time.Time{}
 		case since.IsZero() || now.start != seen.start:
 			since = time.Now()
-		case time.Since(since) >= u.systemd.Steady:
+		case time.Since(since) >= u.systemd.MinActiveTime:
 			return nil
 		}
 		seen = now
@@ -131,11 +131,11 @@ func (u *Unit) await(ctx context.Context, before state) error {
 	}
 }
 
-// late returns the error at the end of the time, with the last state and the number of starts.
+// late returns the error of a restart that took too long, with the last state and the number of starts.
 func (u *Unit) late(seen state, starts int, cause error) error {
 	is := "is not active again in time: " + seen.String()
 	if starts > 1 {
-		is = fmt.Sprintf("does not stay active: it was seen to start %d times, and ended within %s each time", starts, u.systemd.Steady)
+		is = fmt.Sprintf("does not stay active: it started %d times, and ended within %s each time", starts, u.systemd.MinActiveTime)
 	}
 	return fmt.Errorf("%s was restarted and %s; see journalctl -u %s: %w", u.name, is, u.name, cause)
 }

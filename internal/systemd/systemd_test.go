@@ -27,14 +27,14 @@ func unit(t *testing.T, s *systemdtest.Systemd) *systemd.Unit {
 	return steadyUnit(t, s, 20*time.Millisecond)
 }
 
-// steadyUnit returns the kubelet's with this [systemd.Systemd.Steady].
+// steadyUnit returns the kubelet's with this [systemd.Systemd.MinActiveTime].
 func steadyUnit(t *testing.T, s *systemdtest.Systemd, steady time.Duration) *systemd.Unit {
 	t.Helper()
 	conn, err := systemd.Connect(t.Context(), s.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Steady, conn.Look = steady, time.Millisecond
+	conn.MinActiveTime, conn.PollInterval = steady, time.Millisecond
 	t.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
@@ -95,7 +95,7 @@ func TestAUnitThatIsNotActiveAgainIsToldOf(t *testing.T) {
 	ended.Invocation, unseen.Invocation = active.Invocation, systemdtest.NewStart()
 	s.AfterRestart(kubelet, looping, active, ended, unseen)
 	s.Settled(cancel)
-	if err := unit(t, s).Restart(ctx); err == nil || !strings.Contains(err.Error(), "was restarted and does not stay active: it was seen to start 2 times, and ended within ") {
+	if err := unit(t, s).Restart(ctx); err == nil || !strings.Contains(err.Error(), "was restarted and does not stay active: it started 2 times, and ended within ") {
 		t.Error(err)
 	}
 	s.Refuse("no")
@@ -125,7 +125,7 @@ func TestAUnitIsAwaitedUntilItIsSteady(t *testing.T) {
 	}
 }
 
-// TestEachBreakMakesAUnitUnsteady: with Steady 0, a unit is steady when two looks in a row find the same start.
+// TestEachBreakMakesAUnitUnsteady: with MinActiveTime 0, a unit is steady when two looks in a row find the same start.
 func TestEachBreakMakesAUnitUnsteady(t *testing.T) {
 	active := systemdtest.Running()
 	reloading := active

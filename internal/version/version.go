@@ -14,7 +14,7 @@ var (
 	gitSHA  = ""
 )
 
-// Info is the origin of a binary.
+// Info describes a binary: its version, its commit and how it was built.
 type Info struct {
 	// Version is a semantic version with a leading v.
 	Version string `json:"version"`

@@ -32,23 +32,23 @@ const (
 // Begin returns an error and changes nothing if the file at path is anything else, or not a regular file. Call it only
 // if path and clusterUID are certainly right, as for the operator in its own pod.
 func Begin(ctx context.Context, path string, options Options, clusterUID string) (journal.JournalReplaced, error) {
-	around := rescue.LookAround(path)
+	neighbours := rescue.FindNeighbourFiles(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return journal.JournalReplaced{}, err
 	}
-	replaced, err := begin(ctx, path, options, clusterUID, around)
+	replaced, err := begin(ctx, path, options, clusterUID, neighbours)
 	if err != nil {
 		err = fmt.Errorf("begin a new journal: %w", err)
-		return journal.JournalReplaced{}, around.GiveUp(path, lock, false, err)
+		return journal.JournalReplaced{}, neighbours.ReleaseLock(path, lock, false, err)
 	}
 	return replaced, files.Release(lock, false)
 }
 
 // begin does the work of [Begin]. The caller must hold the lock. If EKCO is killed, the file at path is either still
 // the old file, or the complete new journal.
-func begin(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (journal.JournalReplaced, error) {
-	found, prefix, err := foreignFile(ctx, path, options, clusterUID, around)
+func begin(ctx context.Context, path string, options Options, clusterUID string, neighbours rescue.NeighbourFiles) (journal.JournalReplaced, error) {
+	found, prefix, err := foreignFile(ctx, path, options, clusterUID, neighbours)
 	if err != nil {
 		return found, err
 	}
@@ -75,12 +75,12 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 }
 
 // foreignFile returns why the file at path is not the journal of the cluster, and the suffix for its new name.
-func foreignFile(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (found journal.JournalReplaced, prefix string, err error) {
+func foreignFile(ctx context.Context, path string, options Options, clusterUID string, neighbours rescue.NeighbourFiles) (found journal.JournalReplaced, prefix string, err error) {
 	if _, err := files.Regular(path); err != nil {
 		return found, "", fmt.Errorf("%s: %w", path, err)
 	}
 	report, problem := rescue.Inspect(ctx, path, options.rescueOptions())
-	switch err := around.Judge(path, options.OwnPath, problem); {
+	switch err := neighbours.ClassifyError(path, options.OwnPath, problem); {
 	case errors.Is(err, journal.ErrNotAJournal):
 		found.Problem = "it has nothing of a journal"
 		if errors.Is(problem, rescue.ErrBlank) {
@@ -90,7 +90,7 @@ func foreignFile(ctx context.Context, path string, options Options, clusterUID s
 	case err != nil:
 		return found, "", err
 	case report.ClusterUID == "" || clusterUID == "" || report.ClusterUID == clusterUID:
-		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: EKCO leaves it unchanged", path, report.JournalID, report.ClusterUID, clusterUID)
+		return found, "", fmt.Errorf("%s is journal %s of cluster %q, but this is cluster %q: EKCO does not change the file", path, report.JournalID, report.ClusterUID, clusterUID)
 	}
 	stat, err := readStat(ctx, path)
 	return journal.JournalReplaced{

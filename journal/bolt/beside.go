@@ -9,11 +9,11 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// Beside creates a temporary directory next to the journal that only EKCO's user can read, and calls f with the path of
-// a file that f may create there. It removes the directory after that. If EKCO is killed first, the next EKCO that
-// opens the journal for writing removes the directory.
-func (s *Store) Beside(f func(path string) error) (err error) {
-	directory, err := os.MkdirTemp(filepath.Dir(s.path), files.BesidePrefix(s.path)+"*")
+// WithTempDir creates a temporary directory next to the journal, and calls f with the path of a file that f may create
+// there. Only EKCO's user can read the directory. WithTempDir removes it after that. If EKCO is killed first, the next
+// EKCO that opens the journal for writing removes the directory.
+func (s *Store) WithTempDir(f func(path string) error) (err error) {
+	directory, err := os.MkdirTemp(filepath.Dir(s.path), files.TempDirPrefix(s.path)+"*")
 	if err != nil {
 		return fmt.Errorf("create a directory next to journal %s: %w", s.path, err)
 	}

@@ -22,7 +22,7 @@ func besideForever(arguments []string) int {
 	if err != nil {
 		return report(err)
 	}
-	return report(store.Beside(func(path string) error {
+	return report(store.WithTempDir(func(path string) error {
 		if err := store.CopyFile(context.Background(), path); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func TestNothingIsLeftBesideAJournalThatSomethingFailedBeside(t *testing.T) {
 	path := bolttest.NewPath(t)
 	store := mustOpen(t, path, Options{})
 	broken := errors.New("broken off")
-	err := store.Beside(func(path string) error {
+	err := store.WithTempDir(func(path string) error {
 		return errors.Join(os.WriteFile(path, []byte("half"), files.FileMode), broken)
 	})
 	if !errors.Is(err, broken) {

@@ -38,7 +38,7 @@ func (s *Store) compact() (before, after int64, err error) {
 	if err := copyTo(s.db, fresh); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, errors.Join(err, os.Remove(fresh)))
 	}
-	if err := rescue.Sound(fresh); err != nil {
+	if err := rescue.CheckFile(fresh); err != nil {
 		return 0, 0, errors.Join(fmt.Errorf("the copy is damaged, and the journal is unchanged: %w", err), os.Remove(fresh))
 	}
 	if err := s.swap(fresh); err != nil {

@@ -71,7 +71,7 @@ func (s *Store) checkExport(ctx context.Context, file string, visit func(importe
 			return err
 		}
 		if open.Last > end.Seq && next.event.Seq != end.Seq+1 {
-			return fmt.Errorf("the export ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
+			return fmt.Errorf("the export ends with event %d, but the gap ends with event %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
 		}
 		end, open = layout.Head{Seq: next.event.Seq, Hash: next.event.Hash}, next.gap
 		if err := visit(next); err != nil {
@@ -79,7 +79,7 @@ func (s *Store) checkExport(ctx context.Context, file string, visit func(importe
 		}
 	}
 	if open.Last > end.Seq {
-		return fmt.Errorf("the export ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
+		return fmt.Errorf("the export ends with event %d, but the gap ends with event %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (s *Store) checkRecord(end layout.Head, line []byte) (p importedRecord, err
 		if stored := t.Records.Get(layout.Key(seq)); stored != nil {
 			p.isStored = true
 			if !bytes.Equal(stored, line) {
-				return fmt.Errorf("event %d differs from the journal's: %w", seq, ErrNotOfThisJournal)
+				return fmt.Errorf("event %d of the export differs from the event in the journal: %w", seq, ErrNotOfThisJournal)
 			}
 			return nil
 		}
@@ -131,7 +131,7 @@ func (p *importedRecord) checkGap(t layout.Tables, end layout.Head) error {
 		return fmt.Errorf("event %d: %w: %w", seq, err, ErrNotOfThisJournal)
 	}
 	if seq == missing.Last && p.event.Hash != missing.LastHash {
-		return fmt.Errorf("event %d is not the one that was moved out: %w", seq, ErrNotOfThisJournal)
+		return fmt.Errorf("event %d of the export is not the event that was moved out: %w", seq, ErrNotOfThisJournal)
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ type Options struct {
 	// OwnPath says that only EKCO uses the path, as in the operator's own pod. If there was a journal at the path, Open
 	// then treats a file without any of a journal's content as a damaged journal, and not as another program's file.
 	OwnPath bool
-	// Patience is added to the timeout of the process in Child.
-	Patience time.Duration
+	// ExtraTimeout is added to the timeout of the process in Child.
+	ExtraTimeout time.Duration
 	// Now replaces the clock in tests; nil means time.Now.
 	Now func() time.Time
 }
@@ -43,14 +43,14 @@ const ownDirectory = "EKCO needs a writable directory with mode 0700 that its ow
 // a newer EKCO wrote it, and [journal.ErrUnwritable] if it cannot be created. The error wraps [journal.ErrNotAJournal]
 // if the file is not a journal, or if it has no content and no file next to it shows that there was a journal.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
-	around := rescue.LookAround(path)
+	neighbours := rescue.FindNeighbourFiles(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, err
 	}
-	store, err := openLocked(ctx, path, options, lock, around)
+	store, err := openLocked(ctx, path, options, lock, neighbours)
 	if err != nil {
-		return nil, around.GiveUp(path, lock, options.ReadOnly, err)
+		return nil, neighbours.ReleaseLock(path, lock, options.ReadOnly, err)
 	}
 	return store, nil
 }
@@ -74,7 +74,7 @@ func prepare(path string, options Options) (*os.File, error) {
 
 // openLocked opens or creates the journal. The caller must hold the lock. openLocked does not change an existing file
 // before it knows that the file is a journal.
-func openLocked(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, error) {
+func openLocked(ctx context.Context, path string, options Options, lock *os.File, neighbours rescue.NeighbourFiles) (*Store, error) {
 	exists, err := files.Regular(path)
 	switch {
 	case err != nil || exists:
@@ -87,7 +87,7 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 		_, err = rescue.Inspect(ctx, path, options.rescueOptions())
 	}
 	if err != nil {
-		return nil, around.Judge(path, options.OwnPath, err)
+		return nil, neighbours.ClassifyError(path, options.OwnPath, err)
 	}
 	if !options.ReadOnly {
 		if err := cleanUp(path); err != nil {
@@ -177,5 +177,5 @@ func (o Options) clock() func() time.Time {
 
 // rescueOptions returns the options for reading a file that may be damaged.
 func (o Options) rescueOptions() rescue.Options {
-	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
+	return rescue.Options{Child: o.Child, ExtraTimeout: o.ExtraTimeout, Now: o.clock()}
 }

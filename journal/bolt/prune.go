@@ -32,9 +32,9 @@ type PruneOptions struct {
 func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
 	exports, err := s.aside(files.ExportBase(s.path), exportEnds, 2, 1, 3)
 	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedEnds, 1, 2, 3)
-	leaving := slices.Concat(options.leaving(exports), options.leaving(damaged))
-	if err = errors.Join(err, damagedErr); err == nil && len(leaving) > 0 {
-		err = s.prune(ctx, leaving)
+	toRemove := slices.Concat(options.filesToRemove(exports), options.filesToRemove(damaged))
+	if err = errors.Join(err, damagedErr); err == nil && len(toRemove) > 0 {
+		err = s.prune(ctx, toRemove)
 	}
 	if err != nil {
 		return fmt.Errorf("remove old files next to journal %s: %w", s.path, err)
@@ -42,8 +42,8 @@ func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
 	return nil
 }
 
-func (s *Store) prune(ctx context.Context, leaving []asideFile) error {
-	for _, old := range leaving {
+func (s *Store) prune(ctx context.Context, toRemove []asideFile) error {
+	for _, old := range toRemove {
 		_, err := s.Append(ctx, journal.Draft{
 			Type: journal.TypeJournalPruned, Subject: journal.JournalSubject, Actor: "journal", Payload: old.JournalPruned,
 		})
@@ -57,8 +57,8 @@ func (s *Store) prune(ctx context.Context, leaving []asideFile) error {
 	return files.SyncDirectory(filepath.Dir(s.path))
 }
 
-// leaving returns the files to remove. found must be sorted, the oldest first.
-func (o PruneOptions) leaving(found []asideFile) []asideFile {
+// filesToRemove returns the files to remove. found must be sorted, the oldest first.
+func (o PruneOptions) filesToRemove(found []asideFile) []asideFile {
 	var bytes int64
 	for _, file := range found {
 		bytes += file.Bytes
@@ -85,9 +85,10 @@ var (
 	damagedEnds = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
 )
 
-// aside returns the files whose name is base and a suffix that ends matches, the oldest first. It sorts by the numbers
-// in the suffix; order has the indexes of their groups in ends, the most significant first. It leaves out exports that
-// end after the journal's last event, because these are from an earlier journal at this path.
+// aside returns the files whose name is base plus a suffix that the pattern ends matches, the oldest first. It sorts by
+// the numbers in the suffix; order has the indexes of the groups in ends that match these numbers, the most significant
+// first. It leaves out exports that end after the journal's last event, because these are from an earlier journal at
+// this path.
 func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []asideFile, err error) {
 	last, _, _ := s.published()
 	entries, err := os.ReadDir(filepath.Dir(base))

@@ -60,22 +60,22 @@ func (s *Store) retain(ctx context.Context, options RetainOptions) (exported jou
 	if err != nil {
 		return exported, err
 	}
-	leaving, err := s.leaving(ctx, options, snapshot.Seq)
-	if err != nil || len(leaving.pieces) == 0 {
+	toMove, err := s.eventsToMove(ctx, options, snapshot.Seq)
+	if err != nil || len(toMove.pieces) == 0 {
 		return exported, err
 	}
-	if exported.File, err = s.exportRange(ctx, leaving.first, leaving.last); err != nil {
+	if exported.File, err = s.exportRange(ctx, toMove.first, toMove.last); err != nil {
 		return exported, err
 	}
-	exported.FirstSeq, exported.LastSeq = leaving.first, leaving.last
-	exported.Events, exported.Kept = leaving.events+leaving.kept, leaving.kept
+	exported.FirstSeq, exported.LastSeq = toMove.first, toMove.last
+	exported.Events, exported.Kept = toMove.events+toMove.kept, toMove.kept
 	_, err = s.Append(ctx, journal.Draft{
 		Type: journal.TypeJournalExported, Subject: journal.JournalSubject, Actor: "journal", Payload: exported,
 	})
 	if err != nil {
 		return exported, err
 	}
-	return exported, s.delete(ctx, leaving.pieces)
+	return exported, s.delete(ctx, toMove.pieces)
 }
 
 // piece is a range of consecutive events in one index block to move out. continues is set if it begins right after the
@@ -85,16 +85,16 @@ type piece struct {
 	continues bool
 }
 
-// leaving lists the events that Retain moves out.
-type leaving struct {
+// movedEvents lists the events that Retain moves out.
+type movedEvents struct {
 	pieces       []piece
 	first, last  uint64
 	events, kept uint64
-	// pending is the number of events that stay after the last one that is moved out.
+	// pending is the number of events after last that stay.
 	pending uint64
 }
 
-func (l *leaving) add(event journal.Event) {
+func (l *movedEvents) add(event journal.Event) {
 	if l.events == 0 {
 		l.first = event.Seq
 	} else {
@@ -114,11 +114,11 @@ func (l *leaving) add(event journal.Event) {
 	l.pieces = append(l.pieces, piece{layout.Gap{First: event.Seq, Last: event.Seq, LastHash: event.Hash}, continues})
 }
 
-func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uint64) (leaving, error) {
-	var found leaving
-	judge := leavingJudge{options: options, ended: make(map[string]time.Time), latestEnd: s.now().Add(-minAgeOfEnd)}
+func (s *Store) eventsToMove(ctx context.Context, options RetainOptions, snapshot uint64) (movedEvents, error) {
+	var found movedEvents
+	mover := eventMover{options: options, ended: make(map[string]time.Time), latestEnd: s.now().Add(-minAgeOfEnd)}
 	var err error
-	if judge.excess, err = s.excess(ctx, options.MaxBytes); err != nil {
+	if mover.excess, err = s.excess(ctx, options.MaxBytes); err != nil {
 		return found, err
 	}
 	query := journal.Query{Types: []journal.Type{journal.TypeActionEnded}, Before: snapshot + 1}
@@ -126,13 +126,13 @@ func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uin
 		if err != nil {
 			return found, err
 		}
-		judge.ended[event.Action] = event.Time
+		mover.ended[event.Action] = event.Time
 	}
 	for event, err := range s.Read(ctx, journal.Query{Before: snapshot + 1}) {
 		if err != nil {
 			return found, err
 		}
-		if judge.leaves(event) {
+		if mover.takes(event) {
 			found.add(event)
 		} else {
 			found.pending++
@@ -154,19 +154,18 @@ func (s *Store) excess(ctx context.Context, limit int64) (int64, error) {
 	return content - limit/4*3, nil
 }
 
-// leavingJudge decides for one event after the other whether to move it out.
-type leavingJudge struct {
+// eventMover decides for one event after the other whether to move it out.
+type eventMover struct {
 	options RetainOptions
 	// ended has the time of each action's end.
 	ended map[string]time.Time
-	// latestEnd is the time before which an action must have ended if its events are moved out because of the size
-	// limit.
+	// Because of the size limit, the events of an action are moved out only if the action ended before latestEnd.
 	latestEnd time.Time
 	// excess is how many bytes must still be moved out because of the size limit.
 	excess int64
 }
 
-func (l *leavingJudge) leaves(event journal.Event) bool {
+func (l *eventMover) takes(event journal.Event) bool {
 	ended, over := l.ended[event.Action]
 	switch {
 	case strings.HasPrefix(string(event.Type), "journal."),

@@ -20,20 +20,20 @@ type Salvage struct {
 // intact. It never changes the content of the damaged file. For a file that never was a journal it changes nothing, and
 // returns [journal.ErrNotAJournal].
 func OpenOrSalvage(ctx context.Context, path string, options Options) (*Store, *Salvage, error) {
-	around := rescue.LookAround(path)
+	neighbours := rescue.FindNeighbourFiles(path)
 	lock, err := prepare(path, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, salvaged, err := openOrSalvage(ctx, path, options, lock, around)
+	store, salvaged, err := openOrSalvage(ctx, path, options, lock, neighbours)
 	if err != nil {
-		return nil, nil, around.GiveUp(path, lock, options.ReadOnly, err)
+		return nil, nil, neighbours.ReleaseLock(path, lock, options.ReadOnly, err)
 	}
 	return store, salvaged, nil
 }
 
-func openOrSalvage(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, *Salvage, error) {
-	store, err := openLocked(ctx, path, options, lock, around)
+func openOrSalvage(ctx context.Context, path string, options Options, lock *os.File, neighbours rescue.NeighbourFiles) (*Store, *Salvage, error) {
+	store, err := openLocked(ctx, path, options, lock, neighbours)
 	if err == nil || !errors.Is(err, journal.ErrDamaged) || options.ReadOnly {
 		return store, nil, err
 	}
@@ -41,6 +41,6 @@ func openOrSalvage(ctx context.Context, path string, options Options, lock *os.F
 	if salvageErr != nil {
 		return nil, nil, fmt.Errorf("salvage journal %s: %w, after: %w", path, salvageErr, err)
 	}
-	store, err = openLocked(ctx, path, options, lock, around)
+	store, err = openLocked(ctx, path, options, lock, neighbours)
 	return store, &Salvage{JournalSalvaged: found}, err
 }

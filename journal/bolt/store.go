@@ -23,8 +23,8 @@ type Store struct {
 	now      func() time.Time
 	lock     *os.File
 
-	// file is held while the file is replaced, so that no other goroutine uses db. db is nil if the file could not be
-	// opened again after a failure.
+	// file is locked while the journal's file is replaced, so that no other goroutine uses db. db is nil if the file could
+	// not be opened again after a failure.
 	file sync.RWMutex
 	db   *bbolt.DB
 	// inode identifies the file. Only the writer goroutine uses it.

@@ -21,7 +21,7 @@ const (
 	groupEvents   = 8192
 )
 
-// write is a request to the writer goroutine. It has events to append, or change, or exclusive.
+// write is a request to the writer goroutine. Exactly one of events, change and exclusive is set.
 type write struct {
 	events []journal.Event
 	// change runs in a transaction without other writes.

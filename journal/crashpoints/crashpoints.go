@@ -24,7 +24,7 @@ const seedVariable = "EKCO_CRASH_SEED"
 // CountVariable is the environment variable with the number of points that each test tries, or "all".
 const CountVariable = "EKCO_CRASH_POINTS"
 
-// randomSeed returns the same seed for all tests of a binary, so that one variable repeats them all.
+// randomSeed returns the same seed for all tests of a binary. To repeat them all, set EKCO_CRASH_SEED to it.
 var randomSeed = sync.OnceValue(rand.Uint64)
 
 // Choose returns which of the points 1 to n the test must try, in order. It fails the test if n is less than 1.

@@ -42,7 +42,7 @@ func (s suite) batch(t *testing.T) {
 				t.Errorf("event %d is about %s, want %s", i, event.Subject.Name, want)
 			}
 			if event.Seq != events[0].Seq+uint64(i) {
-				t.Errorf("event %d has number %d after %d", i, event.Seq, events[0].Seq)
+				t.Errorf("events[%d] has number %d, but the first has %d: numbers are not consecutive", i, event.Seq, events[0].Seq)
 			}
 		}
 	}

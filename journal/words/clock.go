@@ -11,10 +11,10 @@ var clockRows = []Row{
 	{
 		Type: journal.TypeClockJumped, Tone: Doubtful,
 		Sentence: Of(func(_ journal.Event, p *journal.ClockJumped) string {
-			return "the clock of EKCO's machine " + Jumped(p.By) + WhyJumped(p.By) + "; ages are not affected, and settling begins"
+			return "the clock of EKCO's machine " + Jumped(p.By) + WhyJumped(p.By) + "; how long things have lasted is still counted correctly, and settling begins"
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ClockJumped) Line {
-			return Warn("the machine's clock was set, or the machine slept: ages are not affected, and EKCO settles before it acts",
+			return Warn("the machine's clock was set, or the machine slept: how long things have lasted is still counted correctly, and EKCO settles before it acts",
 				"by", time.Duration(p.By))
 		}),
 	},

@@ -18,10 +18,10 @@ var journalRows = []Row{
 	})},
 	{Type: journal.TypeJournalOutdated, Tone: Bad, Sentence: Of(func(_ journal.Event, p *journal.JournalOutdated) string {
 		if p.Gone != "" {
-			return fmt.Sprintf("the file of journal %s is gone from this machine: its mirror in the cluster has #%d%s; safe mode begins",
+			return fmt.Sprintf("the file of journal %s is gone from this machine: its mirror in the cluster ends at #%d%s; safe mode begins",
 				p.Gone, p.Mirrored.Seq, WrittenAt(p.MirroredAt))
 		}
-		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster has #%d%s, %s; safe mode begins",
+		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster ends at #%d%s, %s; safe mode begins",
 			p.Mirrored.Seq, WrittenAt(p.MirroredAt), KeptOf(p))
 	})},
 	{Type: journal.TypeJournalAdopted, Tone: Doubtful, Sentence: Of(func(_ journal.Event, p *journal.JournalAdopted) string {
@@ -35,7 +35,7 @@ var journalRows = []Row{
 		return e.Actor + " accepted the journal" + Because(p.Reason) + "; safe mode ends"
 	})},
 	{Type: journal.TypeJournalExported, Sentence: Of(func(_ journal.Event, p *journal.JournalExported) string {
-		return fmt.Sprintf("%s from #%d to #%d moved to %s; %d of that range stay", Count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File, p.Kept)
+		return fmt.Sprintf("%s from #%d to #%d moved to %s; %d of them also stay in the journal", Count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File, p.Kept)
 	})},
 	{Type: journal.TypeJournalPruned, Sentence: Of(func(_ journal.Event, p *journal.JournalPruned) string {
 		return fmt.Sprintf("removing old file %s of %d bytes, written at %s", p.File, p.Bytes, Stamp(p.Written))
@@ -56,7 +56,7 @@ func WrittenAt(at time.Time) string {
 // LostOf returns a text that says how many events a damaged journal lost.
 func LostOf(salvaged *journal.JournalSalvaged) string {
 	if salvaged.LostAtLeast == 0 {
-		return "how many are lost is unknown"
+		return "an unknown number lost"
 	}
 	return fmt.Sprintf("at least %d lost", salvaged.LostAtLeast)
 }
@@ -64,7 +64,7 @@ func LostOf(salvaged *journal.JournalSalvaged) string {
 // KeptOf returns a text that says up to which event a journal that lost its newest events is intact.
 func KeptOf(outdated *journal.JournalOutdated) string {
 	if outdated.LastSeq == 0 {
-		return "which the file does not have"
+		return "an event that the file does not have"
 	}
 	return fmt.Sprintf("and the file ended at #%d", outdated.LastSeq)
 }

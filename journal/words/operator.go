@@ -13,7 +13,7 @@ var operatorRows = []Row{
 		if !journal.FarApart(p.ClockSkew) {
 			return Line{}
 		}
-		return Warn("this machine's clock and the Kubernetes API's are far apart: all ages are counted from now on; set the one that is wrong",
+		return Warn("this machine's clock and the Kubernetes API's are far apart: how long things have lasted is counted from now on; set the clock that is wrong",
 			"the_api_is_ahead_by", time.Duration(*p.ClockSkew))
 	})},
 	{Type: journal.TypeOperatorStopped, Sentence: Of(func(_ journal.Event, p *journal.OperatorStopped) string {
@@ -51,7 +51,7 @@ func started(_ journal.Event, p *journal.OperatorStarted) string {
 		text += "; it only records what it would do"
 	}
 	if journal.FarApart(p.ClockSkew) {
-		text += "; its clock is " + Apart(*p.ClockSkew) + ", so all ages are counted from now on"
+		text += "; its clock is " + Apart(*p.ClockSkew) + ", so how long things have lasted is counted from now on"
 	}
 	return text
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Primaries judges the certificates of control planes.
+// Primaries reads the facts about the certificates of control planes.
 type Primaries interface {
 	Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error)
 }

@@ -17,10 +17,10 @@ const (
 	maxAnHour = 10
 	// maxAtOnce limits the requests of all requesters at a time.
 	maxAtOnce = 2000
-	// minCrowd is the number of other requests from which EKCO records their number, for a requester that is below
-	// maxAnHour.
+	// minCrowd is the number of other requests of a requester from which EKCO records how many there are. For a requester
+	// that has reached maxAnHour, it records this in any case.
 	minCrowd = 10
-	// maxCrowds is the maximum number of requesters for which that is recorded.
+	// maxCrowds is the maximum number of requesters for which EKCO records the number.
 	maxCrowds = 20
 )
 

@@ -79,29 +79,29 @@ func keyOf(subject journal.Subject) string {
 	return subject.Name
 }
 
-// tell implements [observers.Tell].
-func tell(d observers.Difference[recordedRequest]) observers.Telling[recordedRequest] {
-	var telling observers.Telling[recordedRequest]
+// recordsFor implements [observers.RecordFunc].
+func recordsFor(d observers.Difference[recordedRequest]) observers.Records[recordedRequest] {
+	var records observers.Records[recordedRequest]
 	reason := "deleted"
 	if d.Now != nil && d.Now.over != "" {
 		reason = d.Now.over
 	}
 	if d.Now == nil || d.Now.over != "" {
 		for _, was := range d.Was {
-			telling.Drafts = append(telling.Drafts, journal.Draft{
+			records.Drafts = append(records.Drafts, journal.Draft{
 				Type: journal.TypeThingGone, Actor: Actor, Subject: was.subject,
 				Payload: journal.ThingGone{Machine: Machine, Reason: reason},
 			})
 		}
-		return telling
+		return records
 	}
-	telling.Told = []recordedRequest{*d.Now}
+	records.InJournal = []recordedRequest{*d.Now}
 	if len(d.Was) > 0 && d.Was[0].facts == d.Now.facts {
-		return telling
+		return records
 	}
-	telling.Drafts = []journal.Draft{{
+	records.Drafts = []journal.Draft{{
 		Type: journal.TypeThingObserved, Actor: Actor, Subject: d.Now.subject,
 		Payload: d.Now.payload(),
 	}}
-	return telling
+	return records
 }

@@ -52,7 +52,7 @@ type Source struct {
 	withheld map[string]withheldFacts
 
 	// Only survey uses the fields below. around has the last read of the objects around the chosen requests, by UID.
-	// movesSeen is the value of moves at that read. movedAt is the time of the last read that a change of a Node
+	// movesSeen is the value of nodeChanges at that read. movedAt is the time of the last read that a change of a Node
 	// caused.
 	around          map[string]journal.CSRAround
 	looked, movedAt time.Time
@@ -71,7 +71,7 @@ func New(options Options) *Source {
 		approved: make(map[string]time.Time), porter: admission{make(map[string][]entry)}, crowds: make(map[string]int),
 		allowance: factsAllowance(), withheld: make(map[string]withheldFacts), around: make(map[string]journal.CSRAround),
 	}
-	s.differ = observers.NewDiffer(tell, func(yield func(string, recordedRequest) bool) {
+	s.differ = observers.NewDiffer(recordsFor, func(yield func(string, recordedRequest) bool) {
 		for _, known := range options.Known {
 			if !yield(keyOf(known.Subject), recordedOf(known.Subject, known.Facts)) {
 				return

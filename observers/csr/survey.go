@@ -17,14 +17,14 @@ const (
 	// Nodes cause: a kubelet can change its own Node at any rate.
 	minReadInterval      = 100 * time.Millisecond
 	minNodesReadInterval = 5 * time.Second
-	// rereadInterval is when to read again while a request waits, even without a change, because EKCO does not watch
+	// While a request waits, EKCO reads again after rereadInterval even without a change, because it does not watch
 	// everything that matters for a request.
 	rereadInterval = 5 * time.Minute
 	// firstRetry and lastRetry are the shortest and the longest pause after a failed read.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
 )
 
-// survey reads until ctx ends.
+// survey reads the requests, and the objects on which decisions about them depend, until ctx ends.
 func (s *Source) survey(ctx context.Context) {
 	retry := firstRetry
 	for again := time.Duration(0); ; {
@@ -41,7 +41,7 @@ func (s *Source) survey(ctx context.Context) {
 			continue
 		}
 		retry = firstRetry
-		// A read of a large cluster takes time, and the API server has other work.
+		// Pause twice as long as the read took, to leave the API server time for other work.
 		if !observers.Pause(ctx, max(minReadInterval, 2*time.Since(began))) {
 			return
 		}
@@ -155,7 +155,7 @@ func (s *Source) chooseRequests() (requests []csr.Request, crowds map[string]int
 	all := s.porter.admit(pending, s.approved, in, time.Now())
 	grown := make(map[string]int)
 	for requester, further := range all.further {
-		// Record when the number grows, but not each decrease.
+		// Record each increase of the number, but not each decrease.
 		if more := max(roundedDown(further, all.spent[requester]), s.crowds[requester]); more > 0 && (len(grown) < maxCrowds || s.crowds[requester] > 0) {
 			grown[requester] = more
 		}

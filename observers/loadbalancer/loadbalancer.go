@@ -47,7 +47,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 		Ask: func(ctx context.Context) (map[string]journal.LoadBalancerFacts, error) {
 			list, err := nodes.ListNodes(ctx)
 			if err != nil {
-				return nil, kube.Lacking(err, "list", "nodes")
+				return nil, kube.NamePermission(err, "list", "nodes")
 			}
 			pods, err := running.Pods(ctx)
 			if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A node begins to flap at its third loss in ten minutes. It stops when it has been reachable for a third of that time,
-// or lost long enough for EKCO to act on the loss.
+// A node flaps from its third loss within ten minutes. The flapping ends when the node has been reachable for flapCalm
+// (3m20s), or has been lost for the time in Options.Settles.
 const (
 	flapWindow = 10 * time.Minute
 	flapLosses = 3
@@ -81,9 +81,9 @@ func carry(before, now node) node {
 	return now
 }
 
-// judge returns the facts to record of a node, and when flapping ends if nothing changes. While the node flaps, it
-// returns the first loss at once, but no recovery and no further loss, because these do not last.
-func judge(was *node, now node, at time.Time, settles time.Duration) (toRecord node, again time.Time) {
+// factsToRecord returns the facts to record of a node, and when flapping ends if nothing changes. While the node flaps,
+// it returns the first loss at once, but no recovery and no further loss, because these do not last.
+func factsToRecord(was *node, now node, at time.Time, settles time.Duration) (toRecord node, again time.Time) {
 	toRecord = node{uid: now.uid, facts: now.facts}
 	f := now.flaps
 	if f == nil {
@@ -107,8 +107,8 @@ func judge(was *node, now node, at time.Time, settles time.Duration) (toRecord n
 	return toRecord, f.endsAt(settles)
 }
 
-// lossTaints returns the recorded taints of a loss, together with the taints that a person set since. The taint of a loss
-// sorts last.
+// lossTaints returns the recorded taints of a loss, together with the taints that a person set since. The taint of a
+// loss sorts last.
 func lossTaints(was, now journal.NodeFacts) []journal.Taint {
 	cordoned := func(taint journal.Taint) bool { return taint.Key == journal.TaintUnschedulable }
 	taints := slices.DeleteFunc(slices.Clone(was.Taints), cordoned)

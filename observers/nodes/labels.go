@@ -11,12 +11,12 @@ import (
 // often, but losses of the node must still be recorded.
 type labelLimit struct{ observers.Allowance }
 
-func retells() labelLimit {
+func newLabelLimit() labelLimit {
 	return labelLimit{observers.Allowance{Burst: 5, Every: 5 * time.Minute}}
 }
 
-// judge keeps the recorded labels if labels were recorded too often.
-func (r *labelLimit) judge(was *node, toRecord node, again, at time.Time) (node, time.Time) {
+// limitLabels keeps the recorded labels if labels were recorded too often.
+func (r *labelLimit) limitLabels(was *node, toRecord node, again, at time.Time) (node, time.Time) {
 	r.Forget(at)
 	if was == nil || maps.Equal(was.facts.Labels, toRecord.facts.Labels) || r.Take(toRecord.uid, at) {
 		return toRecord, again

@@ -27,34 +27,34 @@ type Options struct {
 	Settles time.Duration
 	// Labels names labels whose values are facts of a node, in addition to the labels that EKCO always reads.
 	Labels []string
-	// Told is called after a node was recorded. It must not block. It may be nil.
-	Told func()
+	// Recorded is called after a node was recorded. It must not block. It may be nil.
+	Recorded func()
 	// Also receives all Nodes, whether or not their facts change. It may be nil.
 	Also observers.Sink
 }
 
 // New returns the source of facts about nodes. The source is essential.
 func New(options Options) observers.Source {
-	settles, relabels := cmp.Or(options.Settles, defaultSettles), retells()
-	told := options.Told
-	if told == nil {
-		told = func() {}
+	settles, relabels := cmp.Or(options.Settles, defaultSettles), newLabelLimit()
+	recorded := options.Recorded
+	if recorded == nil {
+		recorded = func() {}
 	}
 	return observers.Watch(observers.Watched[node]{
 		Name: "nodes", From: options.Nodes, Object: &corev1.Node{}, Read: reading(options.Labels), Essential: true, Also: options.Also,
 		Noun: observers.Noun[node]{
 			Observed: func(name string, n node) journal.Draft {
-				told()
+				recorded()
 				return observed(name, n)
 			},
 			Gone: func(name string, n node, reason string) journal.Draft {
-				told()
+				recorded()
 				return gone(name, n, reason)
 			},
 			Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
-			Judge: func(was *node, now node, at time.Time) (node, time.Time) {
-				toRecord, again := judge(was, now, at, settles)
-				return relabels.judge(was, toRecord, again, at)
+			ChooseFacts: func(was *node, now node, at time.Time) (node, time.Time) {
+				toRecord, again := factsToRecord(was, now, at, settles)
+				return relabels.limitLabels(was, toRecord, again, at)
 			},
 			Known: func(yield func(string, node) bool) {
 				for _, known := range options.Known {

@@ -253,7 +253,7 @@ func TestWhoDependsOnNodesIsCalledWhenTheirFactsChange(t *testing.T) {
 	watching(t, func(b *bench, _ *observers.Options) {
 		b.Put(node("a", "1"))
 		b.Sources = func() []observers.Source {
-			return []observers.Source{nodes.New(nodes.Options{Nodes: b.Nodes(), Told: func() { calls++ }})}
+			return []observers.Source{nodes.New(nodes.Options{Nodes: b.Nodes(), Recorded: func() { calls++ }})}
 		}
 	}, func(b *bench) {
 		for i, step := range []struct {

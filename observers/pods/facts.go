@@ -32,7 +32,7 @@ func (n *podsOnNode) watched() bool { return n.uid != "" }
 type compared = observers.Facts[*podsOnNode]
 
 func newFacts(known []Known) facts {
-	return facts{differ: observers.NewDiffer(tell, func(yield func(string, *podsOnNode) bool) {
+	return facts{differ: observers.NewDiffer(recordsFor, func(yield func(string, *podsOnNode) bool) {
 		for _, node := range known {
 			was := &podsOnNode{uid: node.NodeUID, pods: make(map[string]kube.Pod)}
 			for _, pod := range node.Terminating {
@@ -151,31 +151,32 @@ func (f *facts) onlyWatchedNodes(all *compared) {
 	maps.DeleteFunc(all.Now, func(_ string, n *podsOnNode) bool { return !n.watched() })
 }
 
-// tell implements [observers.Tell]. The pods of a node that is not watched, or was replaced, are recorded as gone.
-func tell(d observers.Difference[*podsOnNode]) observers.Telling[*podsOnNode] {
+// recordsFor implements [observers.RecordFunc]. The pods of a node that is not watched, or was replaced, are recorded
+// as gone.
+func recordsFor(d observers.Difference[*podsOnNode]) observers.Records[*podsOnNode] {
 	now := &podsOnNode{}
 	if d.Now != nil {
 		now = *d.Now
 	}
-	var telling observers.Telling[*podsOnNode]
+	var records observers.Records[*podsOnNode]
 	toRecord := &podsOnNode{uid: now.uid, pods: make(map[string]kube.Pod)}
 	for _, was := range d.Was {
 		for _, uid := range slices.Sorted(maps.Keys(was.pods)) {
 			_, exists := now.pods[uid]
 			if was.uid != now.uid || now.listed && !exists {
-				telling.Drafts = append(telling.Drafts, gone(d.Key, was.uid, was.pods[uid]))
+				records.Drafts = append(records.Drafts, gone(d.Key, was.uid, was.pods[uid]))
 			} else {
 				toRecord.pods[uid] = was.pods[uid]
 			}
 		}
 	}
 	if now.watched() {
-		telling.Drafts = append(telling.Drafts, now.draftsForNew(d.Key, toRecord)...)
+		records.Drafts = append(records.Drafts, now.draftsForNew(d.Key, toRecord)...)
 	}
 	if len(toRecord.pods) > 0 {
-		telling.Told = []*podsOnNode{toRecord}
+		records.InJournal = []*podsOnNode{toRecord}
 	}
-	return telling
+	return records
 }
 
 // draftsForNew returns drafts for pods that are not recorded yet or have changed.

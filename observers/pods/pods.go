@@ -42,7 +42,7 @@ type Source struct {
 	look bool
 }
 
-var _ observers.Follower = (*Source)(nil)
+var _ observers.ThingFollower = (*Source)(nil)
 
 // New returns a source that watches nothing until [Source.Follow] is called.
 func New(options Options) *Source {

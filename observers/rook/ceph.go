@@ -51,7 +51,7 @@ func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 
 // cephFacts reduces Ceph's answers to facts.
 func cephFacts(tree ceph.Tree, pools []ceph.Pool, health ceph.Health, version ceph.Version) journal.RookFacts {
-	facts := &journal.CephFacts{Health: string(health.Status), Occupied: tree.Occupied()}
+	facts := &journal.CephFacts{Health: string(health.Status), Occupied: tree.HostsWithOSDs()}
 	if version != (ceph.Version{}) {
 		facts.Version = version.String()
 	}

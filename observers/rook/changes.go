@@ -30,9 +30,9 @@ func (c *Changes) count() uint64 {
 	return c.made.Load()
 }
 
-// steady keeps the recorded generation if only the generation has changed, because in the CRDs of Rook 1.0 it also
-// counts changes of the status. It returns the present generation if other facts have changed, or after EKCO's own
-// change: if another client undoes that change at once, only the generation differs.
+// steady returns a get that keeps the last generation if nothing else has changed, because in the CRDs of Rook 1.0 the
+// generation also counts changes of the status. After EKCO's own change it returns the present generation in any case:
+// if another client undoes that change at once, only the generation differs.
 func (c *Changes) steady(get func(context.Context) (journal.RookFacts, error)) func(context.Context) (journal.RookFacts, error) {
 	var last journal.RookFacts
 	var seen uint64

@@ -54,8 +54,8 @@ const minReadInterval = time.Second
 // state changes with nearly every read, and the next host must not wait for a minute.
 const growthBurst = 60
 
-// bootTime is how long an OSD may take from the start of its pod until Ceph reports it as up: it opens its disk, and
-// catches up with the map. In this time EKCO reads Ceph at the interval bootReadInterval.
+// bootTime is how long an OSD may take from the start of its pod until Ceph reports the OSD as up. In between, the OSD
+// opens its disk and catches up with the map. In this time EKCO reads Ceph at the interval bootReadInterval.
 const (
 	bootTime         = 30 * time.Second
 	bootReadInterval = 5 * time.Second
@@ -106,7 +106,8 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	return resources, ofCeph
 }
 
-// pollInterval returns an interval for a poll that is never shorter than often, although a poll may be a tenth early.
+// pollInterval returns the interval with which two polls are never closer than often, although a poll may come a tenth
+// of the interval early.
 func pollInterval(often time.Duration) time.Duration { return often + (often+8)/9 }
 
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {

@@ -92,7 +92,7 @@ func TestWithoutRookEverythingIsQuietAndCephIsNotAsked(t *testing.T) {
 		if n := e.ceph.Calls("Tree"); n != 0 {
 			e.Errorf("Ceph was asked %d times", n)
 		}
-		if n := e.Logged("not observed until that changes"); n != 3 {
+		if n := e.Logged("EKCO does not observe it"); n != 3 {
 			e.Errorf("absence was said %d times:\n%s", n, e.Said)
 		}
 		e.install()

@@ -80,5 +80,5 @@ func incomplete(t *testing.T, api *client.Client, copies int) string {
 	if err != nil {
 		return err.Error()
 	}
-	return client.Incomplete(tree, pools, pgs, copies)
+	return client.WhyIncomplete(tree, pools, pgs, copies)
 }

@@ -50,7 +50,7 @@ func startReloading(t testing.TB, haproxy loadbalancertest.HAProxy, port, dies i
 	}
 	r.master = child.Start(t, "unshare", "--mount", script, filepath.Dir(haproxy.Path), t.TempDir(), r.config)
 	await.Until(t, await.HangTimeout, "HAProxy runs with "+name, func() (bool, string) {
-		return loadbalancer.Has(r.master.Output.String(), name), r.master.Output.Tail(500)
+		return loadbalancer.RunsWith(r.master.Output.String(), name), r.master.Output.Tail(500)
 	})
 	r.led = time.Now()
 	return r
@@ -97,7 +97,7 @@ func (r *reloading) lead(addresses ...string) (name string) {
 			}
 			told = time.Now()
 		}
-		return loadbalancer.Has(r.master.Output.String(), name), r.master.Output.Tail(500)
+		return loadbalancer.RunsWith(r.master.Output.String(), name), r.master.Output.Tail(500)
 	})
 	r.led = time.Now()
 	return name

@@ -149,7 +149,7 @@ func pass(t *testing.T, store *miniotest.Store) (client.Passed, error) {
 func passOf(t *testing.T, store *miniotest.Store, drives int) (client.Passed, error) {
 	t.Helper()
 	return client.Pass{
-		At: healer(t, store, 0, miniotest.SecretKey), By: healer(t, store, 1, miniotest.SecretKey), Drives: drives,
+		Scanner: healer(t, store, 0, miniotest.SecretKey), Lister: healer(t, store, 1, miniotest.SecretKey), Drives: drives,
 		Began: func(string) error { return nil }, Progress: func(client.Passed) error { return nil },
 	}.Run(t.Context())
 }
@@ -216,7 +216,7 @@ func passesAreTold(t *testing.T, store *miniotest.Store) {
 		return errors.Is(err, s3.ErrForgotten), fmt.Sprintf("ended %t, %v", news.Ended, err)
 	})
 	passed, err := client.Pass{
-		At: healer(t, store, 0, miniotest.SecretKey), By: healer(t, store, 1, miniotest.SecretKey), Drives: 6,
+		Scanner: healer(t, store, 0, miniotest.SecretKey), Lister: healer(t, store, 1, miniotest.SecretKey), Drives: 6,
 		Began: func(string) error {
 			mc.Run("admin", "heal", "--recursive", "--force-stop", "zero")
 			return nil

@@ -30,7 +30,7 @@ func TestAServerReportsWhatClientsRemove(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- source.Hear(ctx, func(removal s3.Removal) {
+		ended <- source.ListenForRemovals(ctx, func(removal s3.Removal) {
 			mu.Lock()
 			defer mu.Unlock()
 			at := removal.At
@@ -43,7 +43,7 @@ func TestAServerReportsWhatClientsRemove(t *testing.T) {
 		t.Helper()
 		key := name + "/" + strings.Repeat("x", 200)
 		await.Until(t, await.HangTimeout, "the echo is heard", func() (bool, string) {
-			if err := source.Echo(t.Context(), "plain", key); err != nil {
+			if err := source.TriggerEvent(t.Context(), "plain", key); err != nil {
 				t.Fatal(err)
 			}
 			mu.Lock()

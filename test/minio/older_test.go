@@ -34,10 +34,10 @@ func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
 		}
 	}
 	foreign()
-	if found, err := replica.Alone(t.Context(), target, source, time.Time{}); err != nil || found.Count != 5 {
+	if found, err := replica.OnlyIn(t.Context(), target, source, time.Time{}); err != nil || found.Count != 5 {
 		t.Errorf("newer are %+v, %v, want all 5 copies", found, err)
 	}
-	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Besides: true})
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{OnlyAttributes: true})
 	if err != nil || report.Count != 1 || report.Differences[0].Key != "rich" || !slices.Contains(report.Differences[0].Aspects, replica.Tags) {
 		t.Errorf("it lacks %+v, %v, want what the rich one has", report.Differences, err)
 	}

@@ -145,7 +145,8 @@ func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
 	}
 }
 
-// mayDelete allows one deletion per second. On a busy machine, EKCO could take many deletions for a loss of data.
+// mayDelete allows one deletion per second. If there were more, EKCO on a busy machine could mistake them for a loss of
+// data.
 func (s *Steady) mayDelete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

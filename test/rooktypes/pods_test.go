@@ -116,7 +116,7 @@ func TestThePlacementOfMDSIsRooksOwnField(t *testing.T) {
 		t.Error("Rook labels the pods of MDS otherwise")
 	}
 	of := journal.RookMDS(before.Name)
-	of.UID = journal.MDSOf(string(before.UID))
+	of.UID = journal.MDSUID(string(before.UID))
 	server, client := servePods(t, append(rookIsThere(), before, pod)...)
 	facts, err := client.Read(t.Context(), of)
 	if err != nil || !facts.OneNode || !slices.Equal(facts.Hosts, []string{"w1"}) {

@@ -173,7 +173,7 @@ type JournalStatus struct {
 	ReplacedAt time.Time                `json:"replaced_at"`
 	// Unopened is set while the journal cannot be opened and EKCO only observes. Of the other fields only Path is then
 	// known.
-	Unopened *Unopened `json:"unopened"`
+	Unopened *UnopenedJournal `json:"unopened"`
 	// Writable reports whether the last append succeeded. If not, Error is its error, and UnwritableSince is the time
 	// of the first failure, if known.
 	Writable        bool      `json:"writable"`
@@ -183,8 +183,8 @@ type JournalStatus struct {
 	FileReplaced bool `json:"file_replaced"`
 }
 
-// Unopened describes a journal that is not open: since when, why, and when EKCO retries.
-type Unopened struct {
+// UnopenedJournal describes a journal that is not open: since when, why, and when EKCO retries.
+type UnopenedJournal struct {
 	Since   time.Time `json:"since"`
 	Problem string    `json:"problem"`
 	NextTry time.Time `json:"next_try"`

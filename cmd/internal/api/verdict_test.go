@@ -62,7 +62,7 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			s.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: node, Rule: fsm.RulePaused}}
 		}, OverallWorking, []ProblemKind{ProblemPaused}},
 		"a limitation":             {func(s *Status) { s.Absent = []string{"may not"} }, OverallOK, nil},
-		"the journal is not open":  {func(s *Status) { s.Journal.Unopened = &Unopened{} }, OverallNeedsYou, []ProblemKind{ProblemJournalNotOpen}},
+		"the journal is not open":  {func(s *Status) { s.Journal.Unopened = &UnopenedJournal{} }, OverallNeedsYou, []ProblemKind{ProblemJournalNotOpen}},
 		"the journal was damaged":  {func(s *Status) { s.Journal.SafeMode = &journal.JournalSalvaged{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
 		"the journal lost its end": {func(s *Status) { s.Journal.Outdated = &journal.JournalOutdated{} }, OverallNeedsYou, []ProblemKind{ProblemSafeMode}},
 		"the disk is full":         {func(s *Status) { s.Journal.Writable, s.Journal.Error = false, "no space" }, OverallNeedsYou, []ProblemKind{ProblemJournalUnwritable}},

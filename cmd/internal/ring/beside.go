@@ -6,7 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// runBeside starts Config.Beside when the ring knows its cluster.
+// runBeside waits until the ring has verified that the journal belongs to the cluster, and then starts Config.Beside,
+// which runs until the ring stops.
 func (r *Ring) runBeside(ctx context.Context) {
 	ctx, r.stopBeside = context.WithCancel(ctx)
 	if r.cfg.Beside == nil {

@@ -189,7 +189,7 @@ func (p *plane) begin() *incarnation {
 	}
 	p.list = func() Capabilities { return Capabilities{p.nodes(), capability} }
 	p.also = nudging{seen}
-	p.beside = tasks.KeepSwept
+	p.beside = tasks.SweepRegularly
 	return p.estate.live(nil)
 }
 

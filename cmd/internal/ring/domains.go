@@ -44,8 +44,8 @@ func (k domainKeeper) Leave(action, step string) {
 	_ = k.ring.do(context.Background(), func(*fsm.State) { k.ring.domains.Leave(action, step) })
 }
 
-// recordLockedStart updates the locks when the start of a step is recorded.
-func (r *Ring) recordLockedStart(event journal.Decoded) {
+// updateLocksAtStepStart updates the locks when the start of a step is recorded.
+func (r *Ring) updateLocksAtStepStart(event journal.Decoded) {
 	if began, ok := event.Body.(*journal.StepStarted); ok {
 		r.domains.Began(event.Action, began.Step)
 	}

@@ -47,7 +47,7 @@ func TestTheLoopLetsInAsLongAsItKnowsTheTime(t *testing.T) {
 	take("second", "s", false, nil)
 	keeper.Leave("first", "a")
 	take("second", "s", false, nil)
-	r.recordLockedStart(journal.Decoded{Event: journal.Event{Action: "first"}, Body: &journal.StepStarted{Step: "b"}}) // and ended
+	r.updateLocksAtStepStart(journal.Decoded{Event: journal.Event{Action: "first"}, Body: &journal.StepStarted{Step: "b"}}) // and ended
 	take("second", "s", true, nil)
 	keeper.Leave("second", "s")
 	take("first", "a", true, nil)

@@ -501,7 +501,7 @@ func TestARuleOfLampsHoldsThemAndIsExplained(t *testing.T) {
 				"lamp desk (uid uid-desk)", "State:    Dark, since", "Because:  of #", "lamp desk is dark", "No action is open",
 				"NEXT", "light lamp desk: blocked by Daylight: there is daylight")
 			h.says("what a person would bring about", h.wouldRenew(client),
-				"renew-bulb of lamp desk", "1. unscrew (", "no return after this", "2. screw-in", "bulb: E27",
+				"renew-bulb of lamp desk", "1. unscrew (", "cannot be cancelled once it has started", "2. screw-in", "bulb: E27",
 				checkStillThere, "pass", ruleDaylight, "warn", "there is daylight")
 		})
 		h.put("desk", lampFacts{UID: "uid-desk", Bulb: "E27"})

@@ -34,7 +34,7 @@ func TestAChangeRestartsNoHAProxyOfAnotherImage(t *testing.T) {
 		pass(8 * time.Minute)
 		var serve []string
 		for name := range f.nodes {
-			if f.haproxies.Came(name).Started == 1 {
+			if f.haproxies.StateOf(name).Started == 1 {
 				serve = append(serve, name)
 			}
 		}

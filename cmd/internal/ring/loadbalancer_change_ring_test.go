@@ -77,7 +77,7 @@ func (f *fleet) verdict(in *incarnation) string {
 func (f *fleet) led(server string, restarts int, names ...string) {
 	f.t.Helper()
 	for _, name := range names {
-		if got, n := f.haproxies.Led(name); got != server || n != restarts {
+		if got, n := f.haproxies.KubeletServer(name); got != server || n != restarts {
 			f.t.Errorf("the kubelet of %s is led to %q and was restarted %d times", name, got, n)
 		}
 	}
@@ -265,7 +265,7 @@ func TestWithInternalNoKubeletIsLedToAHAProxyThatDoesNotServe(t *testing.T) {
 		}
 		f.led("https://localhost:6444", 1, "w1", "w3")
 		f.led("", 0, "p1", "w2")
-		if came := f.haproxies.Came("p1"); came.Servers != 1 || !came.InStep {
+		if came := f.haproxies.StateOf("p1"); came.Servers != 1 || !came.InStep {
 			t.Errorf("the load balancer of who is excluded is %+v", came)
 		}
 		f.clean()
@@ -291,7 +291,7 @@ func TestWithInternalChangeStopsAtTheFirstHAProxyThatDoesNotServe(t *testing.T) 
 		f.led("https://localhost:6444", 1, "w1")
 		f.led("", 0, "p1", "w2", "w3")
 		for _, name := range []string{"p1", "w3"} {
-			if came := f.haproxies.Came(name); came != (loadbalancersim.Came{}) {
+			if came := f.haproxies.StateOf(name); came != (loadbalancersim.State{}) {
 				t.Errorf("the load balancer of %s is %+v", name, came)
 			}
 		}
@@ -319,7 +319,7 @@ func TestWithInternalAFailedCheckChangesNothingAnywhere(t *testing.T) {
 		names := []string{"p1", "w1", "w2", "w3", "w4"}
 		f.led("", 0, names...)
 		for _, name := range names {
-			if came := f.haproxies.Came(name); came != (loadbalancersim.Came{}) {
+			if came := f.haproxies.StateOf(name); came != (loadbalancersim.State{}) {
 				t.Errorf("the load balancer of %s is %+v", name, came)
 			}
 		}
@@ -349,7 +349,7 @@ func TestWithInternalTheLoadBalancersLeadWhereTheyShallAnyway(t *testing.T) {
 			t.Errorf("it ended %q", ended)
 		}
 		f.led("https://localhost:6444", 1, "p1", "w1")
-		if came := f.haproxies.Came("w1"); came.Servers != 1 || came.Started != 1 {
+		if came := f.haproxies.StateOf("w1"); came.Servers != 1 || came.Started != 1 {
 			t.Errorf("the load balancer of w1 is %+v", came)
 		}
 		f.clean()
@@ -439,10 +439,10 @@ func (f *fleet) changedOnce(arm func(*incarnation)) *incarnation {
 		f.t.Errorf("it ended %q, after %q; the journal says:\n%s", ended, all, f.history("table"))
 	}
 	for _, name := range []string{"p1", "p2", "w1", "w2"} {
-		if server, restarts := f.haproxies.Led(name); server != input.Server || restarts < 1 || restarts > 2 {
+		if server, restarts := f.haproxies.KubeletServer(name); server != input.Server || restarts < 1 || restarts > 2 {
 			f.t.Errorf("the kubelet of %s is led to %q and was restarted %d times", name, server, restarts)
 		}
-		if came := f.haproxies.Came(name); came.Servers != 2 || !came.InStep || came.Started != 1 {
+		if came := f.haproxies.StateOf(name); came.Servers != 2 || !came.InStep || came.Started != 1 {
 			f.t.Errorf("the load balancer of %s is %+v", name, came)
 		}
 	}

@@ -64,7 +64,7 @@ func (f *fleet) joins(names ...string) {
 	for _, name := range names {
 		if _, is := f.nodes[name]; !is {
 			f.nodes[name] = netip.AddrFrom4([4]byte{10, 0, byte(len(f.nodes) >> 8), byte(len(f.nodes)) + 1})
-			f.haproxies.Lives(name, f.nodes[name].String())
+			f.haproxies.SetAddress(name, f.nodes[name].String())
 			f.cluster.Add(name)
 			f.cluster.Set(name, hosttasksim.Program{Runs: f.haproxies.Program(name), Trial: f.haproxies.Trial(name), Then: f.haproxies.Pull(name)})
 		}
@@ -113,7 +113,7 @@ func (f *fleet) live(arm func(*incarnation)) *incarnation {
 	changes := Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
 	f.list = func() Capabilities { return Capabilities{f.house.nodes(), capability, changes} }
 	f.also = nudging{joined}
-	f.beside = tasks.KeepSwept
+	f.beside = tasks.SweepRegularly
 	return f.estate.live(arm)
 }
 
@@ -183,9 +183,9 @@ func (f *fleet) behind(image string, primaries int, starts map[string]int) strin
 		if n, is := starts[name]; is {
 			started = n
 		}
-		came := f.haproxies.Came(name)
+		came := f.haproxies.StateOf(name)
 		came.Told = 0
-		if want := (loadbalancersim.Came{Image: image, Servers: primaries, InStep: true, Started: started}); came != want {
+		if want := (loadbalancersim.State{Image: image, Servers: primaries, InStep: true, Started: started}); came != want {
 			return fmt.Sprintf("%s is %+v, want %+v", name, came, want)
 		}
 		members = append(members, fmt.Sprintf("%s %t %s", name, name[0] == 'p', address))
@@ -230,7 +230,7 @@ func TestANodeThatIsAwayHoldsUpNobodyAndIsDoneWhenItIsBack(t *testing.T) {
 		pass(10 * time.Second)
 		f.joins("p2")
 		pass(time.Minute)
-		if w1, w2 := f.haproxies.Came("w1"), f.haproxies.Came("w2"); w1.Servers != 1 || w2.Servers != 2 || !strings.Contains(f.listed(), "p2 true") {
+		if w1, w2 := f.haproxies.StateOf("w1"), f.haproxies.StateOf("w2"); w1.Servers != 1 || w2.Servers != 2 || !strings.Contains(f.listed(), "p2 true") {
 			t.Errorf("w1 is %+v, w2 %+v, noted is %q", w1, w2, f.listed())
 		}
 		f.cluster.Taint("w1", "")
@@ -253,7 +253,7 @@ func TestAnotherImageRestartsOneHAProxyAfterTheOther(t *testing.T) {
 		pass(3 * time.Minute)
 		restarted := 0
 		for name := range f.nodes {
-			restarted += f.haproxies.Came(name).Started - 1
+			restarted += f.haproxies.StateOf(name).Started - 1
 		}
 		if restarted != 1 {
 			t.Errorf("%d were restarted, of which none serves", restarted)
@@ -280,7 +280,7 @@ func TestAnImageThatCannotBePulledRestartsNoHAProxy(t *testing.T) {
 		in = f.live(nil)
 		pass(3 * time.Hour)
 		for name := range f.nodes {
-			if came := f.haproxies.Came(name); came.Image != "haproxy:1" || came.Started != 1 || !came.InStep {
+			if came := f.haproxies.StateOf(name); came.Image != "haproxy:1" || came.Started != 1 || !came.InStep {
 				t.Errorf("the load balancer of %s is %+v", name, came)
 			}
 		}
@@ -307,7 +307,7 @@ func TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode(t *testing.T) {
 		pass(3 * time.Hour)
 		starts, nodes := map[string]int{}, map[int]int{}
 		for name := range f.nodes {
-			came := f.haproxies.Came(name)
+			came := f.haproxies.StateOf(name)
 			if came.Image != "haproxy:1" || !came.InStep {
 				t.Errorf("the load balancer of %s is %+v", name, came)
 			}
@@ -402,7 +402,7 @@ func TestAFullDiskOfOneNodeIsNamedAndHoldsUpNoOther(t *testing.T) {
 		f.cluster.Set("w1", hosttasksim.Program{Runs: func([]string) (any, error) { return nil, errors.New("no space left on device") }})
 		f.joins("p2")
 		pass(20 * time.Minute)
-		if w1, w2 := f.haproxies.Came("w1"), f.haproxies.Came("w2"); w1.Servers != 1 || w2.Servers != 2 {
+		if w1, w2 := f.haproxies.StateOf("w1"), f.haproxies.StateOf("w2"); w1.Servers != 1 || w2.Servers != 2 {
 			t.Errorf("w1 is %+v, w2 %+v\n%s", w1, w2, f.history("table"))
 		}
 		f.says("the status", f.status(in, "wide"), "w1", "no space left on device")

@@ -33,8 +33,8 @@ func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.bringsBadPrimary(arm) })
 }
 
-// TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled: HAProxy accepts the configuration with that image, and does
-// not work with it. If no node can pull it, or it refuses the configuration, which look the same from here, none gets it.
+// TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled: HAProxy accepts the configuration with that image, and does not
+// work with it. If no node can pull it, or it refuses the configuration, which look the same from here, none gets it.
 func TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled(t *testing.T) {
 	for name, bad := range map[string]badImage{
 		"it does not work":   {loadbalancersim.Faults{BadImage: "haproxy:2"}, 1, "were restored"},
@@ -112,7 +112,8 @@ func (f *fleet) lives(in *incarnation, d time.Duration) *incarnation {
 	return in
 }
 
-// brings configures a bad image, and returns how much EKCO did before and in all. All nodes have their former files then.
+// brings configures a bad image, and returns how much EKCO did before and in all. All nodes have their former files
+// then.
 func (f *fleet) brings(bad badImage, arm func(*incarnation)) (before, after map[string]int) {
 	f.t.Helper()
 	names := threePrimariesAndTwentyWorkers()
@@ -131,7 +132,7 @@ func (f *fleet) brings(bad badImage, arm func(*incarnation)) (before, after map[
 	after = map[string]int{dyingAppends: first.store.appends, dyingChanges: f.tries}
 	tried := 0
 	for _, name := range names {
-		came := f.haproxies.Came(name)
+		came := f.haproxies.StateOf(name)
 		if came.Started > 1 {
 			tried++
 		}
@@ -170,7 +171,7 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 		f.t.Errorf("cut off were, and are, %v", cut.ever)
 	}
 	for node, is := range cut.ever {
-		if came := f.haproxies.Came(node); is || came.Servers != 3 || !came.InStep {
+		if came := f.haproxies.StateOf(node); is || came.Servers != 3 || !came.InStep {
 			f.t.Errorf("node %s is cut off: %t, its load balancer is %+v", node, is, came)
 		}
 	}
@@ -210,7 +211,7 @@ func TestRestartOfAllHAProxiesCutsOffOneNode(t *testing.T) {
 			t.Errorf("cut off were, and are, %v", cut.ever)
 		}
 		for node, is := range cut.ever {
-			if is || f.haproxies.Came(node).Servers != 3 {
+			if is || f.haproxies.StateOf(node).Servers != 3 {
 				t.Errorf("node %s is cut off: %t", node, is)
 			}
 		}
@@ -246,7 +247,7 @@ func TestInterruptedTrialIsUndone(t *testing.T) {
 				cut := &cutOff{fleet: f, ever: map[string]bool{}}
 				f.haproxies.Poison(f.nodes["p9"].String(), cut.tell)
 				for range 60 {
-					if f.haproxies.Came("w0").Servers == 4 {
+					if f.haproxies.StateOf("w0").Servers == 4 {
 						break
 					}
 					pass(time.Second)
@@ -256,13 +257,13 @@ func TestInterruptedTrialIsUndone(t *testing.T) {
 					t.Fatal(err)
 				}
 				pass(5 * time.Second)
-				if came := f.haproxies.Came("w0"); came.Servers != 3 {
+				if came := f.haproxies.StateOf("w0"); came.Servers != 3 {
 					t.Errorf("the load balancer of w0 is %+v", came)
 				}
 				f.haproxies.Break("w0", loadbalancersim.Faults{})
 				pass(30 * time.Minute)
 				for _, name := range names {
-					if came := f.haproxies.Came(name); came.Servers != 3 || !came.InStep || cut.ever[name] {
+					if came := f.haproxies.StateOf(name); came.Servers != 3 || !came.InStep || cut.ever[name] {
 						t.Errorf("the load balancer of %s is %+v; it is cut off: %t", name, came, cut.ever[name])
 					}
 				}
@@ -319,7 +320,7 @@ func (f *fleet) leadsToADeadServer(arm func(*incarnation)) (before, after map[st
 		f.t.Errorf("cut off were, and are, %v", cut.ever)
 	}
 	for _, name := range names {
-		if server, _ := f.haproxies.Led(name); server != "" || cut.ever[name] {
+		if server, _ := f.haproxies.KubeletServer(name); server != "" || cut.ever[name] {
 			f.t.Errorf("the kubelet of %s is led to %q; it is cut off: %t", name, server, cut.ever[name])
 		}
 	}

@@ -155,7 +155,7 @@ func (r *Ring) foldEvent(event journal.Decoded) {
 	delete(r.unrecorded, event.Action)
 	r.cfg.Metrics.Folded(event)
 	r.progress.ended(event)
-	r.recordLockedStart(event)
+	r.updateLocksAtStepStart(event)
 	if !r.cfg.Policy.DryRun {
 		r.events.record(event)
 	}

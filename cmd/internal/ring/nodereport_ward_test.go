@@ -63,7 +63,7 @@ func (w *ward) live(arm func(*incarnation)) *incarnation {
 		},
 	}
 	w.list = func() Capabilities { return Capabilities{w.nodes(), capability} }
-	w.beside = tasks.KeepSwept
+	w.beside = tasks.SweepRegularly
 	return w.estate.live(arm)
 }
 
@@ -175,7 +175,7 @@ func (w *ward) clean() {
 	if bad := w.cluster.BadFor(); bad > 30*time.Second {
 		w.t.Errorf("a pod that could not succeed any more was left for %s", bad)
 	}
-	if most := w.cluster.Most(); most > hosttask.AtOnce {
+	if most := w.cluster.MaxAtOnce(); most > hosttask.AtOnce {
 		w.t.Errorf("%d ran at a time", most)
 	}
 	if open := w.state().OpenActions(); len(open) > 0 {

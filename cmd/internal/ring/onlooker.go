@@ -24,7 +24,7 @@ type Onlooker struct {
 	mu        sync.Mutex
 	state     *fsm.State
 	observers Observers
-	unopened  api.Unopened
+	unopened  api.UnopenedJournal
 }
 
 // passivePolicy is the policy of the read-only mode.
@@ -39,7 +39,7 @@ type OnlookerConfig struct {
 	// Capabilities lists the capabilities that it observes and shows.
 	Capabilities Capabilities
 	Observe      StartObservers
-	// Verify checks the file for the command "journal verify".
+	// Verify does the work of the command "journal verify": it checks the journal file at path.
 	Verify  func(ctx context.Context, path string) (api.VerifyResult, error)
 	Log     *slog.Logger
 	Metrics Metrics
@@ -49,7 +49,7 @@ type OnlookerConfig struct {
 func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	return &Onlooker{
 		cfg: cfg, state: fsm.NewState(cfg.Capabilities.Machines()...),
-		unopened: api.Unopened{Since: time.Now(), Problem: problem.Error()},
+		unopened: api.UnopenedJournal{Since: time.Now(), Problem: problem.Error()},
 	}
 }
 

@@ -22,8 +22,8 @@ type Observers interface {
 	WaitSynced(ctx context.Context) error
 	// Synced reports whether the journal is up to date with the cluster now.
 	Synced() bool
-	// Suspect reports a failed call to the observers.
-	Suspect(err error)
+	// ReportFailedCall reports a failed call to the observers.
+	ReportFailedCall(err error)
 	// Absent lists texts for persons about what the observers cannot observe.
 	Absent() []string
 	// Stop stops the observers and waits for them.

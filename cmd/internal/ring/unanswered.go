@@ -9,6 +9,6 @@ type Unanswered struct{ observers atomic.Pointer[Observers] }
 // Report reports an unanswered request. It does not block.
 func (u *Unanswered) Report(err error) {
 	if observers := u.observers.Load(); observers != nil {
-		(*observers).Suspect(err)
+		(*observers).ReportFailedCall(err)
 	}
 }

@@ -533,7 +533,7 @@ func (o *watcher) Synced() bool {
 	}
 }
 
-func (o *watcher) Suspect(err error) {
+func (o *watcher) ReportFailedCall(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.suspected = append(o.suspected, err)

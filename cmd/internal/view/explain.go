@@ -42,7 +42,7 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 		conditions := []string{"at most " + words.Span(time.Duration(step.Timeout))}
 		switch {
 		case step.Irreversible:
-			conditions = append(conditions, "no return after this")
+			conditions = append(conditions, "cannot be cancelled once it has started")
 		case slices.ContainsFunc(e.Plan.Undo, func(undo journal.PlannedStep) bool { return undo.Undoes == step.ID }):
 			conditions = append(conditions, "a cancel undoes it")
 		}

@@ -16,10 +16,10 @@ func clockLines(status api.Status, s style) []string {
 	var lines []string
 	clock := status.Clock
 	if clock.APIAhead != 0 {
-		lines = append(lines, "Clock:    "+s.paint(bad, words.Apart(clock.APIAhead))+" when EKCO started, so all ages are counted from then on; set the clock that is wrong")
+		lines = append(lines, "Clock:    "+s.paint(bad, words.Apart(clock.APIAhead))+" when EKCO started, so how long things have lasted is counted from then on; set the clock that is wrong")
 	}
 	if ago := status.Now.Sub(clock.JumpedAt); !clock.JumpedAt.IsZero() && ago < jumpShown {
-		lines = append(lines, fmt.Sprintf("Clock:    %s at %s (%s ago)%s; ages are not affected",
+		lines = append(lines, fmt.Sprintf("Clock:    %s at %s (%s ago)%s; how long things have lasted is still counted correctly",
 			s.paint(doubtful, words.Jumped(clock.Jump)), words.Stamp(clock.JumpedAt), formatAge(ago), words.WhyJumped(clock.Jump)))
 	}
 	return lines

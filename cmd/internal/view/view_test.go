@@ -358,7 +358,7 @@ func TestStatusLooksAsItShould(t *testing.T) {
 		},
 		"unopened": func() api.Status {
 			s := presentStatus()
-			s.Journal = api.JournalStatus{Stat: journal.Stat{Path: "/journal.db"}, Unopened: &api.Unopened{
+			s.Journal = api.JournalStatus{Stat: journal.Stat{Path: "/journal.db"}, Unopened: &api.UnopenedJournal{
 				Since: began, Problem: "journal could not be verified: signal: killed", NextTry: began.Add(time.Hour),
 			}}
 			return s

@@ -47,7 +47,7 @@ type osd struct {
 	ceph.OSD
 	// holding is set while the OSD has the only copy of some data.
 	holding bool
-	// degraded is set while the OSD's data does not have all copies.
+	// degraded is set while the OSD's data lacks copies.
 	degraded bool
 	// capacity is its size in bytes, 0 for the default.
 	capacity int64

@@ -122,7 +122,7 @@ func TestALostAnswerHidesAnEffectThatHappened(t *testing.T) {
 func TestATestSaysWhatIsSafeAndHealthy(t *testing.T) {
 	c := cephsim.New()
 	c.AddHost("node1", 3, 4)
-	c.Hold(true, 3)
+	c.SetOnlyCopy(true, 3)
 	safety, err := c.SafeToDestroy(t.Context(), 3, 4, 99)
 	if err != nil || safety.All() || !slices.Equal(safety.Safe, []int{4, 99}) || safety.Reason() == "" {
 		t.Errorf("%+v, %v", safety, err)

@@ -48,8 +48,8 @@ func (c *Cluster) Shrink(id int, bytes int64) {
 	c.osds[id].capacity = bytes
 }
 
-// Reweigh sets the CRUSH weight of an OSD.
-func (c *Cluster) Reweigh(id int, weight float64) {
+// SetCrushWeight sets the CRUSH weight of an OSD.
+func (c *Cluster) SetCrushWeight(id int, weight float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.osds[id].Weight = weight
@@ -120,8 +120,8 @@ func (c *Cluster) RemoveOSD(id int) {
 	c.osds[id].Exists, c.osds[id].Up, c.osds[id].Reweight, c.osds[id].UUID = false, false, 0, ""
 }
 
-// Hold sets whether these OSDs have the only copy of some data. It ignores unknown OSDs.
-func (c *Cluster) Hold(holding bool, ids ...int) {
+// SetOnlyCopy sets whether these OSDs have the only copy of some data. It ignores unknown OSDs.
+func (c *Cluster) SetOnlyCopy(holding bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {
@@ -131,12 +131,12 @@ func (c *Cluster) Hold(holding bool, ids ...int) {
 	}
 }
 
-// Degrade sets whether data of these OSDs does not have all copies. Other OSDs also have that data. Degrade ignores
-// unknown OSDs.
-func (c *Cluster) Degrade(degraded bool, ids ...int) {
+// SetDegraded sets whether data of these OSDs lacks copies. Other OSDs also have that data. SetDegraded ignores unknown
+// OSDs.
+func (c *Cluster) SetDegraded(degraded bool, osds ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, id := range ids {
+	for _, id := range osds {
 		if osd, ok := c.osds[id]; ok {
 			osd.degraded = degraded
 		}

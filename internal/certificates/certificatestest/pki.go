@@ -1,5 +1,5 @@
-// Package certificatestest makes certificates for tests: a CA, and what kURL makes for its
-// registry, its proxy, and Contour and Envoy. Keys are ECDSA, and few: RSA takes its time.
+// Package certificatestest makes certificates for tests: a CA, and certificates like those of kURL's registry and
+// proxy, and of Contour and Envoy. All tests share a few ECDSA keys, because it takes long to create RSA keys.
 package certificatestest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// pool is of keys that tests share, since none of them is worth anything.
+// pool has the keys that the tests share. The keys protect nothing.
 var pool = sync.OnceValue(func() (keys []crypto.Signer) {
 	for range 16 {
 		key, err := certificates.NewKey(certificates.ECDSAP256)
@@ -30,13 +30,13 @@ var pool = sync.OnceValue(func() (keys []crypto.Signer) {
 	return keys
 })
 
-// Keys gives out keys of a pool in turn. The zero value is ready for use, by several at once.
+// Keys returns the keys of a pool in turn. The zero value is ready for use. It is safe for concurrent use.
 type Keys struct {
 	mu   sync.Mutex
 	next int
 }
 
-// New returns another key than the fifteen times before.
+// New returns a key that differs from the last fifteen keys.
 func (k *Keys) New(certificates.KeyKind) (crypto.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,7 +44,7 @@ func (k *Keys) New(certificates.KeyKind) (crypto.Signer, error) {
 	return pool()[k.next%len(pool())], nil
 }
 
-// CA returns a CA of that name that is valid until then.
+// CA returns a CA with that name, which expires at until.
 func CA(t testing.TB, name string, until time.Time) certificates.Authority {
 	t.Helper()
 	return authority(t, name, until, pool()[0])
@@ -65,7 +65,7 @@ func authority(t testing.TB, name string, until time.Time, key crypto.Signer) ce
 	return certificates.Authority{Certificate: sign(t, template, template, key, key), Key: key}
 }
 
-// Resigned returns a CA of that name with the key of another one, that is valid until then.
+// Resigned returns a CA with that name and with the key of ca, which expires at until.
 func Resigned(t testing.TB, ca certificates.Authority, name string, until time.Time) *x509.Certificate {
 	t.Helper()
 	template := *ca.Certificate
@@ -73,14 +73,14 @@ func Resigned(t testing.TB, ca certificates.Authority, name string, until time.T
 	return sign(t, &template, &template, ca.Key, ca.Key)
 }
 
-// Pair returns a certificate of that name, for servers and clients, and its key, valid for a year
-// until then.
+// Pair returns a certificate with that name for servers and clients, and its key. It is valid for the year before
+// until.
 func Pair(t testing.TB, ca certificates.Authority, name string, until time.Time, names ...string) (certificate, key []byte) {
 	t.Helper()
 	return pair(t, ca, name, until, names, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 }
 
-// Serving is [Pair] for servers alone, as kURL has its registry's.
+// Serving is [Pair] with a certificate for servers only, like the one of kURL's registry.
 func Serving(t testing.TB, ca certificates.Authority, name string, until time.Time, names ...string) (certificate, key []byte) {
 	t.Helper()
 	return pair(t, ca, name, until, names, x509.ExtKeyUsageServerAuth)
@@ -117,7 +117,7 @@ func sign(t testing.TB, template, by *x509.Certificate, key, ca crypto.Signer) *
 	return certificate
 }
 
-// Secret returns a Secret that holds that.
+// Secret returns a Secret with the data.
 func Secret(data map[string][]byte) string {
 	encoded := map[string]string{}
 	for key, content := range data {
@@ -137,8 +137,8 @@ func Registry(t testing.TB, ca certificates.Authority, until time.Time) string {
 	return Secret(map[string][]byte{"registry.crt": certificate, "registry.key": key, "other": []byte("kept")})
 }
 
-// KurlProxy returns the Secret of kURL's proxy, as kURL makes it; with a name, as a customer
-// does.
+// KurlProxy returns the Secret of kURL's proxy. With an empty name it has the certificate that kURL generates,
+// otherwise a customer's certificate with that name.
 func KurlProxy(t testing.TB, until time.Time, name string) string {
 	t.Helper()
 	issuer := name + "'s CA"

@@ -42,7 +42,7 @@ type Store struct {
 func (s Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.Nodes.ListNodes(ctx)
 	if err != nil {
-		return nil, kube.Lacking(err, "list", "nodes")
+		return nil, kube.NamePermission(err, "list", "nodes")
 	}
 	var mu sync.Mutex
 	all := make(map[string]journal.CertificateFacts, len(nodes))
@@ -100,8 +100,8 @@ func unrenewed(leaf *x509.Certificate) string {
 	return byRequest
 }
 
-// within returns how soon a certificate expires. If a kubelet renews the certificate, it requests a new one when a tenth
-// to a third of the validity is left, so within returns "" before a tenth is left.
+// within returns the warning level of a certificate. A kubelet that renews its certificate requests a new one when a
+// tenth to a third of the validity is left. For such a kubelet, within returns "" while more than a tenth is left.
 func within(facts journal.CertificateFacts, now time.Time) journal.CertificateWithin {
 	if len(facts.Certificates) == 0 {
 		return ""

@@ -60,7 +60,7 @@ func (w *world) serves(address, issuer string, left time.Duration) {
 	w.t.Helper()
 	ca := certificatestest.CA(w.t, issuer, time.Now().Add(5*certificates.Year))
 	content, _ := certificatestest.Pair(w.t, ca, "system:node:w1", time.Now().Add(left), "w1")
-	leaf, err := certificates.File{Content: content}.One()
+	leaf, err := certificates.File{Content: content}.OneCertificate()
 	if err != nil {
 		w.t.Fatal(err)
 	}

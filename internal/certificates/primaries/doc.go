@@ -1,4 +1,5 @@
-// Package primaries collects facts about the certificates of control planes. The facts come from tasks on the
-// primaries, from TLS handshakes with the servers, and from the API server's data about the components. The package
-// changes only one ConfigMap, where other programs read the time of the last check.
+// Package primaries collects facts about the certificates on primaries (control-plane nodes). The facts come from host
+// tasks on these nodes, from TLS handshakes with the nodes' API servers and etcd members, and from the API server's
+// data about the components. The package writes only one ConfigMap, in which other programs read the time of the last
+// check.
 package primaries

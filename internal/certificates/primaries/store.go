@@ -77,8 +77,8 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some time
-// between since and now. skewOf returns 0 for a difference up to [certificates.Back].
+// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some
+// time between since and now. skewOf returns 0 for a difference up to [certificates.Back].
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
 	case read.Sub(now) > certificates.Back:
@@ -89,7 +89,7 @@ func skewOf(read, since, now time.Time) time.Duration {
 	return 0
 }
 
-// Seeing returns a function that calls [Store.Seen] and then, if the result is new, look.
+// Seeing returns a function that calls [Store.Seen], and then calls look if the result is new.
 func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 	return func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 		if s.Seen(uid, found, since) {
@@ -98,8 +98,8 @@ func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesO
 	}
 }
 
-// Facts returns the facts of the certificates of all primaries, by the node's name. It uses the known facts of a primary
-// that was not checked since the start of EKCO.
+// Facts returns the facts of the certificates of all primaries, by the node's name. It uses the known facts of a
+// primary that was not checked since the start of EKCO.
 func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateF
 func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	nodes, err := s.options.Nodes.ListNodes(ctx)
 	if err != nil {
-		return nil, kube.Lacking(err, "list", "nodes")
+		return nil, kube.NamePermission(err, "list", "nodes")
 	}
 	for _, node := range nodes {
 		if node.Facts.Role == journal.RolePrimary {
@@ -138,7 +138,8 @@ func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	return found, nil
 }
 
-// of returns the facts of the certificates in a node's files, or else of the certificates that the node serves.
+// of returns the facts of the certificates in a node's files. If EKCO has not read the files, it returns the facts of
+// the certificates that the node serves.
 func (s *Store) of(ctx context.Context, node kube.Node, known journal.CertificateFacts) journal.CertificateFacts {
 	s.mu.Lock()
 	found, looked := s.found[node.UID]

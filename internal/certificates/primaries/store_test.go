@@ -94,7 +94,7 @@ func (w *world) found(left time.Duration) (*x509.Certificate, journal.Certificat
 	w.t.Helper()
 	ca := certificatestest.CA(w.t, "kubernetes", time.Now().Add(5*certificates.Year))
 	content, _ := certificatestest.Pair(w.t, ca, "kube-apiserver", time.Now().Add(left), "p1")
-	leaf, err := certificates.File{Content: content}.One()
+	leaf, err := certificates.File{Content: content}.OneCertificate()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -65,12 +65,12 @@ func (r *run) static(component string) (Static, error) {
 	return static, nil
 }
 
-// provable returns the static pod of a component. It returns an error if EKCO could not check that the component works
-// after a restart.
-func (r *run) provable(component string) (Static, error) {
+// checkableStatic returns the static pod of a component. It returns an error if EKCO could not check that the component
+// works after a restart.
+func (r *run) checkableStatic(component string) (Static, error) {
 	static, err := r.static(component)
-	if err == nil && !static.provable() {
-		err = fmt.Errorf("restart %s: %w", component, errNoProof)
+	if err == nil && !static.canBeChecked() {
+		err = fmt.Errorf("restart %s: %w", component, errNotCheckable)
 	}
 	return static, err
 }
@@ -133,8 +133,8 @@ func (r *run) discardManifests() (err error) {
 	return err
 }
 
-// mark sets the annotation in a component's manifest, so that the kubelet restarts the component. If another program has
-// changed the manifest since it was prepared, mark keeps that change.
+// mark sets the annotation in a component's manifest, so that the kubelet restarts the component. If another program
+// has changed the manifest since it was prepared, mark keeps that change.
 func (r *run) mark(component, value string) error {
 	return r.withFileLocks(func() error {
 		prepared, is := r.manifests[component]

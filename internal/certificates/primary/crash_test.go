@@ -196,7 +196,7 @@ func TestOneThatIsInterruptedIsGoneOnWith(t *testing.T) {
 			cancel()
 			return "not yet"
 		}
-		if _, err := w.Run(ctx); !errors.Is(err, context.Canceled) || !w.said("run this again") {
+		if _, err := w.Run(ctx); !errors.Is(err, context.Canceled) || !w.said("repeat the rotation") {
 			t.Errorf("%v, it said %q", err, w.lines)
 		}
 		w.Refuses = nil

@@ -104,7 +104,7 @@ func TestCAWithKeySigns(t *testing.T) {
 			before := w.leaves()
 			w.rotate()
 			w.clean()
-			ca, err := certificates.File{Name: name, Content: cas[signer]}.One()
+			ca, err := certificates.File{Name: name, Content: cas[signer]}.OneCertificate()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,8 @@ func TestCAWithKeySigns(t *testing.T) {
 	}
 }
 
-// TestOfCAsWithTheSameKeyTheOneThatHasSignedSignsAgain, although another one is valid longer: clients may not trust that.
+// TestOfCAsWithTheSameKeyTheOneThatHasSignedSignsAgain, although another one is valid longer: clients may not trust
+// that.
 func TestOfCAsWithTheSameKeyTheOneThatHasSignedSignsAgain(t *testing.T) {
 	for name, expires := range map[string]bool{"while it is valid": false, "not after its end": true} {
 		synctest.Test(t, func(t *testing.T) {

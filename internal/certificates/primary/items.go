@@ -105,7 +105,7 @@ func (i item) read(where func(string) string) (held, error) {
 		keyErr = fmt.Errorf("read %s: the key of %s does not exist", key.Name, main.Name)
 	}
 	if keyErr != nil {
-		h.leaf, err = main.One()
+		h.leaf, err = main.OneCertificate()
 		return h, cmp.Or(err, keyErr)
 	}
 	h.files = []certificates.File{key, main}
@@ -129,14 +129,14 @@ func brokenLink(path string) error {
 
 // pair parses certificate and key, and checks that they belong together.
 func (h held) pair(certificate, key certificates.File) (_ held, err error) {
-	if h.leaf, err = certificate.One(); err != nil {
+	if h.leaf, err = certificate.OneCertificate(); err != nil {
 		return h, err
 	}
 	signer, err := key.Key()
 	if err != nil {
 		return h, err
 	}
-	if err := certificates.Matches(h.leaf, certificate, signer, key); err != nil {
+	if err := certificates.CheckKey(h.leaf, certificate, signer, key); err != nil {
 		return h, fmt.Errorf("%w: %w", errNoPair, err)
 	}
 	return h, nil

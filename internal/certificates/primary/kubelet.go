@@ -32,8 +32,8 @@ type Static struct {
 	Startup time.Duration
 }
 
-// provable reports whether EKCO can check that the pod works.
-func (of Static) provable() bool { return of.Probe != "" || of.Handshake != "" }
+// canBeChecked reports whether EKCO can check that the pod works.
+func (of Static) canBeChecked() bool { return of.Probe != "" || of.Handshake != "" }
 
 // Pod is the pod that the kubelet created for a static pod's manifest. For a changed manifest it creates another pod.
 type Pod struct {
@@ -129,8 +129,8 @@ const (
 	maxWords = 300
 )
 
-// Answers implements [Kubelet]. It sends the same request as the kubelet's probe. If there is no httpGet probe, it makes
-// a TLS handshake.
+// Answers implements [Kubelet]. It sends the same request as the kubelet's probe. If there is no httpGet probe, it
+// makes a TLS handshake.
 func (h OnHost) Answers(ctx context.Context, of Static) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -170,7 +170,7 @@ var serving = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTo
 // serves returns an error unless a static pod serves the certificate that it must serve.
 func (of Static) serves(ctx context.Context) error {
 	if of.Handshake == "" {
-		return errNoProof
+		return errNotCheckable
 	}
 	leaf, err := certificates.Served(ctx, of.Handshake)
 	if err == nil && of.Serves != "" && certificates.Fingerprint(leaf) != of.Serves {
@@ -179,8 +179,8 @@ func (of Static) serves(ctx context.Context) error {
 	return err
 }
 
-// errNoProof is the error of a component that EKCO cannot check after a restart.
-var errNoProof = errors.New("its manifest has neither an httpGet probe nor a secure port, so EKCO could not see it come back; add a livenessProbe")
+// errNotCheckable is the error of a component that EKCO cannot check after a restart.
+var errNotCheckable = errors.New("its manifest has neither an httpGet probe nor a secure port, so EKCO could not check that it works after a restart; add a livenessProbe")
 
 // LastWords implements [Kubelet].
 func (h OnHost) LastWords(of Static, uid string) string {
@@ -210,7 +210,8 @@ func (h OnHost) LastWords(of Static, uid string) string {
 	return oneLine(withoutPrefix(lines[len(lines)-1]))
 }
 
-// withoutPrefix removes the prefix that containerd writes to each line: a time, the stream, and a mark for complete lines.
+// withoutPrefix removes the prefix that containerd writes to each line: a time, the stream, and a mark for complete
+// lines.
 func withoutPrefix(line []byte) []byte {
 	parts := bytes.SplitN(line, []byte(" "), 4)
 	if len(parts) == 4 && (string(parts[1]) == "stderr" || string(parts[1]) == "stdout") {

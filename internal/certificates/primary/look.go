@@ -40,13 +40,13 @@ func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.Cer
 			facts.CannotRenew = err != nil
 			found.Certificates = append(found.Certificates, facts)
 			for _, other := range h.kubeconfig.Others {
-				if one, otherErr := other.One(); otherErr == nil && r.isDue(one, false) {
+				if one, otherErr := other.OneCertificate(); otherErr == nil && r.isDue(one, false) {
 					err = cmp.Or(err, fmt.Errorf("%s expires at %s; EKCO renews only the user of the current context",
 						other.Name, one.NotAfter.UTC().Format(time.RFC3339)))
 				}
 			}
 		}
-		err = r.explained(err)
+		err = r.withOwnerAdvice(err)
 		if err != nil && !slices.Contains(found.Problems, bounded(err.Error())) {
 			found.Problems = append(found.Problems, bounded(err.Error()))
 		}
@@ -59,7 +59,7 @@ func (r *run) renewable(h held) error {
 	if _, err := r.signer(h); err != nil || h.component == "" {
 		return err
 	}
-	_, err := r.provable(h.component)
+	_, err := r.checkableStatic(h.component)
 	if errors.Is(err, fs.ErrNotExist) { // then nothing is restarted
 		return nil
 	}

@@ -27,12 +27,12 @@ func (r *run) pass(ctx context.Context, c *record) error {
 			return i >= 0 && c.Files[i].Fingerprint == certificates.Fingerprint(h.leaf)
 		})
 	}
-	if r.unwell = r.askBefore(ctx, due); ctx.Err() != nil {
+	if r.unwell = r.askBeforeRestart(ctx, due); ctx.Err() != nil {
 		return fmt.Errorf("interrupted before anything was changed: %w", ctx.Err())
 	}
 	var prepared []made
 	err = r.withFileLocks(func() error {
-		if err := r.swept(); err != nil {
+		if err := r.removeLeftovers(); err != nil {
 			return err
 		}
 		prepared = r.prepareAll(due)
@@ -42,12 +42,12 @@ func (r *run) pass(ctx context.Context, c *record) error {
 		if c == nil {
 			c = &record{ID: r.newID()}
 		}
-		prepared = r.restartable(c, prepared)
+		prepared = r.prepareRestarts(c, prepared)
 		if len(c.Files)+len(prepared) == 0 {
 			c = nil
 			return nil
 		}
-		if err := r.planned(c, prepared); err != nil {
+		if err := r.recordPlan(c, prepared); err != nil {
 			return err
 		}
 		r.swapAll(c, prepared)
@@ -101,7 +101,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 	server := ""
 	defer func() {
 		if len(r.result.Missing) == len(items) {
-			err = fmt.Errorf("%s has none of the certificates of a control plane; run this on a primary", r.Dir)
+			err = fmt.Errorf("%s has none of the certificates of a control plane; run the command on a primary", r.Dir)
 		}
 	}()
 	for _, i := range items {
@@ -157,8 +157,8 @@ func (r *run) clock(ctx context.Context, server string, early []error, due bool)
 	return nil
 }
 
-// planned writes the record and copies the old files, before the rotation makes the changes.
-func (r *run) planned(c *record, prepared []made) (err error) {
+// recordPlan writes the record and copies the old files, before the rotation makes the changes.
+func (r *run) recordPlan(c *record, prepared []made) (err error) {
 	_, absent := os.Lstat(r.copies(c.ID))
 	defer func() {
 		if err != nil && errors.Is(absent, fs.ErrNotExist) {
@@ -180,9 +180,9 @@ func (r *run) planned(c *record, prepared []made) (err error) {
 	return r.write(c)
 }
 
-// restartable prepares the restarts before the files are replaced, so that errors appear in time. It returns the
+// prepareRestarts prepares the restarts before the files are replaced, so that errors appear in time. It returns the
 // certificates whose components can be restarted.
-func (r *run) restartable(c *record, prepared []made) (fine []made) {
+func (r *run) prepareRestarts(c *record, prepared []made) (fine []made) {
 	before := c.Components
 	c.Components = nil
 	for _, name := range components() {
@@ -212,18 +212,18 @@ func (r *run) restartable(c *record, prepared []made) (fine []made) {
 	return prepared
 }
 
-// askBefore returns, by component, the errors of components that do not answer before their restart. EKCO could not check
-// them after a restart. If an administrator runs the rotation, it asks no component.
-func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
+// askBeforeRestart returns, by component, the errors of components that do not answer before their restart. EKCO could
+// not check them after a restart. If an administrator runs the rotation, it asks no component.
+func (r *run) askBeforeRestart(ctx context.Context, due []held) map[string]error {
 	unwell := map[string]error{}
 	for _, name := range components() {
 		static, err := r.static(name)
-		if err != nil || !static.provable() || r.ByHand || !slices.ContainsFunc(due, func(h held) bool { return h.component == name || h.component != "" && name == apiServer }) {
+		if err != nil || !static.canBeChecked() || r.ByHand || !slices.ContainsFunc(due, func(h held) bool { return h.component == name || h.component != "" && name == apiServer }) {
 			continue
 		}
 		static.Serves = "" // before the restart, any certificate is correct
 		if err := r.answersSoon(ctx, static); err != nil {
-			unwell[name] = fmt.Errorf("%s does not answer, so EKCO does not restart it, or what needs it, for new certificates: %w", name, err)
+			unwell[name] = fmt.Errorf("%s does not answer, so EKCO does not restart it or the components that need it for new certificates: %w", name, err)
 		}
 	}
 	return unwell
@@ -248,7 +248,7 @@ func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 
 // restart prepares the restart of a component. It returns nil if the component is not on this host.
 func (r *run) restart(c *record, name string) (*restart, error) {
-	static, err := r.provable(name)
+	static, err := r.checkableStatic(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.say("Missing %s: restart %s yourself", r.at(manifestOf(name)), name)
 		return nil, nil

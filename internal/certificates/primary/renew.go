@@ -61,7 +61,7 @@ func (r *run) signer(old held) (certificates.Authority, error) {
 	case certificates.SignedBy(old.leaf, ca.Certificate), r.ByHand && ca.SignedByOther(old.leaf):
 		return ca, nil
 	case ca.SignedByOther(old.leaf):
-		return ca, fmt.Errorf("renew %s: the CA is being replaced: the CA in %s whose key is on this host did not sign it; "+
+		return ca, fmt.Errorf("renew %s: the CA is being replaced, and the CA in %s whose key is on this host did not sign it; "+
 			"when all clients trust that CA, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.mainFile()), path)
 	default:
 		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; renew it with the CA that issued it, or recreate it with kubeadm",
@@ -164,7 +164,7 @@ func differs(old, renewed *x509.Certificate) string {
 	case certificates.KindOf(old.PublicKey) != certificates.KindOf(renewed.PublicKey):
 		return "kind of key"
 	case old.IsCA != renewed.IsCA:
-		return "being a CA or not"
+		return "CA flag"
 	}
 	return ""
 }

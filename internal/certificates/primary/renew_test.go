@@ -148,7 +148,7 @@ func TestEachDifferenceIsFound(t *testing.T) {
 		{func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageCertSign }, "list of usages"},
 		{func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, "list of usages"},
 		{func(c *x509.Certificate) { c.PublicKey = ed25519.PublicKey{} }, "kind of key"},
-		{func(c *x509.Certificate) { c.IsCA = true }, "being a CA or not"},
+		{func(c *x509.Certificate) { c.IsCA = true }, "CA flag"},
 	} {
 		renewed := &x509.Certificate{}
 		test.change(renewed)

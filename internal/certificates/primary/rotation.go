@@ -112,7 +112,7 @@ func (r *run) say(format string, args ...any) { r.Say(fmt.Sprintf(format, args..
 
 // fail adds an error to the result. The rotation continues.
 func (r *run) fail(err error) {
-	err = r.explained(err)
+	err = r.withOwnerAdvice(err)
 	if err == nil || slices.Contains(r.result.Failed, err.Error()) { // one unreadable directory is the cause for each of its files
 		return
 	}
@@ -120,16 +120,17 @@ func (r *run) fail(err error) {
 	r.result.Failed = append(r.result.Failed, err.Error())
 }
 
-// explained adds advice to an error about a file that EKCO's pod may not change. The pod's only capability is CHOWN.
-func (r *run) explained(err error) error {
+// withOwnerAdvice adds advice to an error about a file that EKCO's pod may not change. The pod's only capability is
+// CHOWN.
+func (r *run) withOwnerAdvice(err error) error {
 	if r.ByHand || !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return fmt.Errorf("%w; EKCO's pod may not do that: make root the owner, or run on this host: ekco rotate-certs", err)
+	return fmt.Errorf("%w; EKCO's pod may change only files of root: make root the owner, or run on this host: ekco rotate-certs", err)
 }
 
-// later adds an error to the result. The next rotation tries the failed change again.
-func (r *run) later(err error) {
+// failForNow adds an error to the result. The next rotation tries the failed change again.
+func (r *run) failForNow(err error) {
 	r.unsettled = true
 	r.fail(err)
 }
@@ -191,8 +192,8 @@ func (r *run) withFileLocks(do func() error) error {
 	return do()
 }
 
-// swept removes the files that an interrupted rotation has prepared but not used.
-func (r *run) swept() error {
+// removeLeftovers removes the files that an interrupted rotation has prepared but not used.
+func (r *run) removeLeftovers() error {
 	var paths []string
 	for _, i := range items {
 		paths = append(paths, i.files()...)
@@ -202,7 +203,7 @@ func (r *run) swept() error {
 	}
 	for _, path := range paths {
 		if err := durable.RemoveTemp(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("tidy up next to %s: %w", r.at(path), err)
+			return fmt.Errorf("remove leftover files next to %s: %w", r.at(path), err)
 		}
 	}
 	return nil

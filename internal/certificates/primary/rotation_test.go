@@ -268,7 +268,7 @@ func TestAComponentThatDoesNotComeBackGetsWhatItHad(t *testing.T) {
 				if !slices.Equal(kept, had) {
 					t.Errorf("kept are %d", len(kept))
 				}
-				for _, want := range []string{"Error: " + component + " has not come back", "connection refused", "I am " + component, "its old ones were restored, and it answers"} {
+				for _, want := range []string{"Error: " + component + " has not come back", "connection refused", "I am " + component, "its old certificates were restored, and it answers"} {
 					if !w.said(want) {
 						t.Errorf("it does not say %q but\n%s", want, strings.Join(w.lines, "\n"))
 					}
@@ -297,7 +297,7 @@ func TestWhoNeedsTheAPIServerIsNotRestartedWhileItIsAway(t *testing.T) {
 		if !errors.Is(err, primary.ErrFailed) || len(result.Restarted) > 0 || w.Starts("kube-scheduler") != starts {
 			t.Errorf("%v: %+v", err, result)
 		}
-		for _, want := range []string{"its old ones were restored, but it does not answer yet: connection refused", "Error: kube-scheduler is not restarted for its new certificates, since kube-apiserver, which it needs, does not answer"} {
+		for _, want := range []string{"its old certificates were restored, but it does not answer yet: connection refused", "Error: kube-apiserver does not answer, so kube-scheduler, which needs it, is not restarted for its new certificates"} {
 			if !w.said(want) {
 				t.Errorf("it does not say %q but\n%s", want, strings.Join(w.lines, "\n"))
 			}
@@ -417,7 +417,7 @@ func TestOneThatIsNotValidYetDoesNotKeepTheOthersWaiting(t *testing.T) {
 func TestAHostWithoutAControlPlaneIsTold(t *testing.T) {
 	w := newWorld(t, 5*day)
 	w.Dir = t.TempDir()
-	if _, err := w.run(); err == nil || !strings.Contains(err.Error(), "run this on a primary") {
+	if _, err := w.run(); err == nil || !strings.Contains(err.Error(), "run the command on a primary") {
 		t.Error(err)
 	}
 	w.Dir = filepath.Join(w.Dir, "none")
@@ -443,7 +443,7 @@ func TestOnADiskThatIsFullByThenTheCopiesArePutBack(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("its old ones were restored, and it answers") {
+		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("its old certificates were restored, and it answers") {
 			t.Errorf("%v, it said %q", err, w.lines)
 		}
 		w.clean()

@@ -13,9 +13,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// MaxPatience is the maximum time limit for a component to work again after its restart, even if its startup probe allows
-// more. It also limits the duration of a rotation: a rotation that is killed while it waits could not restore the old
-// certificates.
+// MaxPatience is the maximum time limit for a component to work again after its restart, even if its startup probe
+// allows more. It also limits the duration of a rotation: a rotation that is killed while it waits could not restore
+// the old certificates.
 const MaxPatience = 11 * time.Minute
 
 const (
@@ -39,7 +39,7 @@ func (r *run) settle(ctx context.Context, c *record) error {
 			}
 			w, err := r.begin(c, one)
 			if err != nil {
-				r.later(err)
+				r.failForNow(err)
 			}
 			if w != nil {
 				waiting = append(waiting, w)
@@ -89,7 +89,7 @@ func (r *run) begin(c *record, one restart) (*waited, error) {
 	case !fresh, marked == c.ID+restored:
 		return nil, nil
 	case r.apiAway:
-		return nil, fmt.Errorf("%s is not restarted for its new certificates, since %s, which it needs, does not answer; run this again when it does", one.Name, apiServer)
+		return nil, fmt.Errorf("%[2]s does not answer, so %[1]s, which needs it, is not restarted for its new certificates; repeat the rotation when %[2]s answers", one.Name, apiServer)
 	}
 	r.say("Restarting %s for its new certificates", one.Name)
 	if err := r.mark(one.Name, c.ID); err != nil {
@@ -125,7 +125,7 @@ func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 		select {
 		case <-next.C:
 		case <-ctx.Done():
-			return fmt.Errorf("interrupted while waiting for %s; run this again: %w", waiting[0].Name, ctx.Err())
+			return fmt.Errorf("interrupted while waiting for %s; repeat the rotation: %w", waiting[0].Name, ctx.Err())
 		}
 		waiting = slices.DeleteFunc(waiting, func(w *waited) bool { return r.settled(ctx, c, w) })
 	}
@@ -199,20 +199,20 @@ func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 		why += fmt.Sprintf("; the last line of its log: %q", words)
 	}
 	if w.Expired {
-		r.later(fmt.Errorf("%s; its old certificates have expired, and are not restored. It may wait for other primaries, whose certificates have expired as well: renew those, then run this again", why))
+		r.failForNow(fmt.Errorf("%s; its old certificates have expired, and are not restored. The component may wait for other primaries whose certificates have expired, too: renew those, then repeat the rotation", why))
 		return
 	}
 	if err := r.restoreAll(c, w); err != nil {
-		r.later(fmt.Errorf("%s; and the old ones could not be restored; run this again: %w", why, err))
+		r.failForNow(fmt.Errorf("%s; and its old certificates could not be restored; repeat the rotation: %w", why, err))
 		return
 	}
-	after := r.afterwards(ctx, w)
+	after := r.awaitRestored(ctx, w)
 	r.apiAway = r.apiAway || w.Name == apiServer && after != nil
 	if after == nil {
-		r.fail(fmt.Errorf("%s; its old ones were restored, and it answers", why))
+		r.fail(fmt.Errorf("%s; its old certificates were restored, and it answers", why))
 		return
 	}
-	r.fail(fmt.Errorf("%s; its old ones were restored, but it does not answer yet: %w", why, after))
+	r.fail(fmt.Errorf("%s; its old certificates were restored, but it does not answer yet: %w", why, after))
 }
 
 // restoreAll restores the old files of a component, and restarts it again if it was restarted.
@@ -242,8 +242,8 @@ func (r *run) restoreAll(c *record, w *waited) error {
 	return nil
 }
 
-// unmark undoes the annotation. If the kubelet has not created another pod yet, unmark restores the old manifest, so that
-// nothing restarts. Otherwise it sets another annotation, so that the kubelet creates another pod.
+// unmark undoes the annotation. If the kubelet has not created another pod yet, unmark restores the old manifest, so
+// that nothing restarts. Otherwise it sets another annotation, so that the kubelet creates another pod.
 func (r *run) unmark(c *record, w *waited) error {
 	file, manifest, err := r.manifest(w.Name)
 	if err != nil || manifest.Annotations[Annotation] != c.ID {
@@ -263,8 +263,8 @@ func (r *run) unmark(c *record, w *waited) error {
 	return r.withFileLocks(func() error { return r.replace(manifestOf(w.Name), old.Content) })
 }
 
-// afterwards waits until a component answers with its old files. It returns an error if the component does not.
-func (r *run) afterwards(ctx context.Context, w *waited) error {
+// awaitRestored waits until a component answers with its old files. It returns an error if the component does not.
+func (r *run) awaitRestored(ctx context.Context, w *waited) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience(w)/3)
 	defer cancel()
 	next := time.NewTicker(pollInterval)
@@ -288,8 +288,8 @@ func (r *run) afterwards(ctx context.Context, w *waited) error {
 	}
 }
 
-// resume continues an interrupted rotation. If no component was restarted yet, it returns the record, and pass continues
-// the rotation.
+// resume continues an interrupted rotation. If no component was restarted yet, it returns the record, and pass
+// continues the rotation.
 func (r *run) resume(ctx context.Context) (*record, error) {
 	c, err := r.open()
 	if err != nil || c == nil {
@@ -302,7 +302,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	for _, one := range c.Components {
 		marked, err := r.marked(one.Name)
 		if err != nil {
-			continue // restartable reports the error
+			continue // prepareRestarts reports the error
 		}
 		if strings.HasPrefix(marked, c.ID) {
 			return nil, r.settle(ctx, c)

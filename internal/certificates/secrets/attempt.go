@@ -16,7 +16,7 @@ type attempts struct {
 }
 
 // content returns the part of a Secret that a renewal changes.
-func (h held) content() map[string]string {
+func (h stored) content() map[string]string {
 	content := map[string]string{}
 	for _, key := range []string{h.of.certificate, h.of.key, h.of.ca} {
 		if value, is := h.secret.data[key].(string); is {
@@ -26,7 +26,7 @@ func (h held) content() map[string]string {
 	return content
 }
 
-func contents(all []held) (of []map[string]string) {
+func contents(all []stored) (of []map[string]string) {
 	for _, h := range all {
 		of = append(of, h.content())
 	}
@@ -40,9 +40,9 @@ func (begun *attempts) keep(name string, a *attempt) {
 }
 
 // resume sets the new content of an earlier attempt, and reports whether it has done so. It needs an attempt that has
-// written the first Secret, and other Secrets that are unchanged since. Without resume, each attempt would create another
-// CA, and clients that read only the first Secret would have to trust one CA after the other.
-func (begun *attempts) resume(name string, all []held) bool {
+// written the first Secret, and other Secrets that are unchanged since. Without resume, each attempt would create
+// another CA, and clients that read only the first Secret would have to trust one CA after the other.
+func (begun *attempts) resume(name string, all []stored) bool {
 	begun.mu.Lock()
 	defer begun.mu.Unlock()
 	a := begun.of[name]

@@ -14,7 +14,7 @@ import (
 )
 
 // write sets a pair in its Secret.
-func (h held) write(key crypto.Signer, chain ...*x509.Certificate) error {
+func (h stored) write(key crypto.Signer, chain ...*x509.Certificate) error {
 	encoded, err := certificates.EncodeKey(key)
 	if err != nil {
 		return err
@@ -31,20 +31,20 @@ func (r registry) secrets() []secretOf {
 	return []secretOf{{ref: r.options.Registry, certificate: "registry.crt", key: "registry.key", most: 1}}
 }
 
-func (registry) foreign([]held) bool      { return false }
-func (registry) consistent([]held) string { return "" }
+func (registry) foreign([]stored) bool         { return false }
+func (registry) inconsistency([]stored) string { return "" }
 
-func (registry) original([]held) (*journal.CertificateOriginal, error) { return nil, nil }
+func (registry) original([]stored) (*journal.CertificateOriginal, error) { return nil, nil }
 
-func (r registry) ready(_ context.Context, held []held, now time.Time) error {
+func (r registry) ready(_ context.Context, held []stored, now time.Time) error {
 	_, err := r.authority(held, now)
 	return err
 }
 
 // authority returns the cluster's CA. It returns an error unless the CA, or another CA in ca.crt, has signed the
-// certificate, and only for servers. Clients trust all CAs in ca.crt while the CA is being replaced. Without this check,
-// EKCO would sign a subject and names that any client with access to the Secret may have written.
-func (r registry) authority(held []held, now time.Time) (certificates.Authority, error) {
+// certificate, and only for servers. Clients trust all CAs in ca.crt while the CA is being replaced. Without this
+// check, EKCO would sign a subject and names that any client with access to the Secret may have written.
+func (r registry) authority(held []stored, now time.Time) (certificates.Authority, error) {
 	ca, err := r.options.Authority(now)
 	if err != nil {
 		return ca, err
@@ -61,7 +61,7 @@ func (r registry) authority(held []held, now time.Time) (certificates.Authority,
 	return ca, nil
 }
 
-func (r registry) renew(held []held, renewal certificates.Renewal) error {
+func (r registry) renew(held []stored, renewal certificates.Renewal) error {
 	ca, err := r.authority(held, renewal.Now)
 	if err != nil {
 		return err
@@ -87,18 +87,18 @@ func (p kurlProxy) secrets() []secretOf {
 	return []secretOf{{ref: p.options.KurlProxy, certificate: "tls.crt", key: "tls.key", most: 10}}
 }
 
-func (kurlProxy) foreign(held []held) bool {
+func (kurlProxy) foreign(held []stored) bool {
 	chain := held[0].chain
 	return len(chain) > 0 && certificates.Foreign(chain[0])
 }
 
-func (kurlProxy) consistent([]held) string { return "" }
+func (kurlProxy) inconsistency([]stored) string { return "" }
 
-func (kurlProxy) original([]held) (*journal.CertificateOriginal, error) { return nil, nil }
+func (kurlProxy) original([]stored) (*journal.CertificateOriginal, error) { return nil, nil }
 
-func (kurlProxy) ready(context.Context, []held, time.Time) error { return nil }
+func (kurlProxy) ready(context.Context, []stored, time.Time) error { return nil }
 
-func (kurlProxy) renew(held []held, renewal certificates.Renewal) error {
+func (kurlProxy) renew(held []stored, renewal certificates.Renewal) error {
 	chain, key, err := certificates.SelfSigned(held[0].chain[0], certificates.KurlProxyHost, renewal)
 	if err != nil {
 		return err
@@ -113,8 +113,8 @@ func (p kurlProxy) servers() servers {
 	}
 }
 
-// contour is the certificates of Contour and Envoy. Each trusts the other, because the same CA has signed both. The CA's
-// key is discarded.
+// contour is the certificates of Contour and Envoy. Each trusts the other, because the same CA has signed both. The
+// CA's key is discarded.
 type contour struct{ options Options }
 
 func (c contour) secrets() []secretOf {
@@ -124,14 +124,14 @@ func (c contour) secrets() []secretOf {
 	return []secretOf{ofContour, ofEnvoy}
 }
 
-func (contour) foreign([]held) bool { return false }
+func (contour) foreign([]stored) bool { return false }
 
-func (contour) original([]held) (*journal.CertificateOriginal, error) { return nil, nil }
+func (contour) original([]stored) (*journal.CertificateOriginal, error) { return nil, nil }
 
-func (contour) ready(context.Context, []held, time.Time) error { return nil }
+func (contour) ready(context.Context, []stored, time.Time) error { return nil }
 
-// consistent returns a text about a certificate that the other side does not accept, or "".
-func (contour) consistent(held []held) string {
+// inconsistency returns a text about a certificate that the other side does not accept, or "".
+func (contour) inconsistency(held []stored) string {
 	for i, h := range held {
 		other := held[1-i]
 		if !certificates.SignedBy(h.chain[0], other.ca) {
@@ -141,7 +141,7 @@ func (contour) consistent(held []held) string {
 	return ""
 }
 
-func (contour) renew(held []held, renewal certificates.Renewal) error {
+func (contour) renew(held []stored, renewal certificates.Renewal) error {
 	ca, err := certificates.RenewCA(held[0].ca, renewal)
 	if err != nil {
 		return err
@@ -159,8 +159,8 @@ func (contour) renew(held []held, renewal certificates.Renewal) error {
 	return nil
 }
 
-// Contour loads a new certificate automatically, but Envoy only at a restart. EKCO checks only the served certificate of
-// Contour, because Envoy is a client.
+// Contour loads a new certificate automatically, but Envoy only at a restart. EKCO checks only the served certificate
+// of Contour, because Envoy is a client.
 func (c contour) servers() servers {
 	namespace := c.options.Contour.Namespace
 	return servers{

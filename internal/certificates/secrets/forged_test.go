@@ -57,7 +57,7 @@ func changed(change func(server *x509.Certificate)) func(t *testing.T, c *certif
 	return func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte) {
 		t.Helper()
 		content, _ := certificatestest.Serving(t, c.CA, "registry.kurl.svc.cluster.local", soon(), "registry.kurl")
-		server, err := certificates.File{Content: content}.One()
+		server, err := certificates.File{Content: content}.OneCertificate()
 		if err != nil {
 			t.Fatal(err)
 		}

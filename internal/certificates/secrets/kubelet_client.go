@@ -50,10 +50,10 @@ func (k kubeletClient) secrets() []secretOf {
 	return []secretOf{{ref: k.options.KubeletClient, certificate: "client.crt", key: "client.key", most: 1}}
 }
 
-func (kubeletClient) foreign([]held) bool      { return false }
-func (kubeletClient) consistent([]held) string { return "" }
+func (kubeletClient) foreign([]stored) bool         { return false }
+func (kubeletClient) inconsistency([]stored) string { return "" }
 
-func (k kubeletClient) original(held []held) (*journal.CertificateOriginal, error) {
+func (k kubeletClient) original(held []stored) (*journal.CertificateOriginal, error) {
 	client, err := k.options.Client()
 	if err != nil {
 		return nil, err
@@ -71,8 +71,9 @@ func signed(certificate *x509.Certificate, by []*x509.Certificate) bool {
 	return slices.ContainsFunc(by, func(ca *x509.Certificate) bool { return certificates.SignedBy(certificate, ca) })
 }
 
-// ready returns an error unless a kubelet accepts the pair: a primary may soon restore its old one.
-func (k kubeletClient) ready(ctx context.Context, _ []held, _ time.Time) error {
+// ready returns an error unless a kubelet accepts the pair: EKCO must not copy a pair that the primary may soon replace
+// by its old one.
+func (k kubeletClient) ready(ctx context.Context, _ []stored, _ time.Time) error {
 	client, err := k.options.Client()
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (k kubeletClient) ready(ctx context.Context, _ []held, _ time.Time) error {
 }
 
 // renew copies the files. It reads each only once, so that certificate and key belong together.
-func (k kubeletClient) renew(held []held, _ certificates.Renewal) error {
+func (k kubeletClient) renew(held []stored, _ certificates.Renewal) error {
 	client, err := k.options.Client()
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (k kubeletClient) servers() servers {
 }
 
 // client returns the pair in the Secret.
-func (h *held) client() (tls.Certificate, error) {
+func (h *stored) client() (tls.Certificate, error) {
 	chain, key, err := certificates.Pair(h.secret.file(h.of.certificate), h.secret.file(h.of.key))
 	if err != nil {
 		return tls.Certificate{}, err

@@ -26,7 +26,7 @@ func TestABetterClientOfThePrimaryIsCopiedWithItsKeyAndNothingElse(t *testing.T)
 		if err != nil || isDue(facts) || facts.Unreadable != "" || !facts.Certificates[0].NotAfter.Equal(until.Add(day+time.Second).Truncate(time.Second)) {
 			t.Fatalf("%v: %+v", err, facts)
 		}
-		if lacks, err := c.Store().Unserved(t.Context(), journal.CertificateKubeletClient, 0); err != nil || lacks != "" {
+		if lacks, err := c.Store().WhyNotServed(t.Context(), journal.CertificateKubeletClient, 0); err != nil || lacks != "" {
 			t.Errorf("%v: %q", err, lacks)
 		}
 		after := c.Object(certificatestest.KubeletSecret)
@@ -84,7 +84,7 @@ func TestWhatKubeletsDoNotAcceptIsNotCopied(t *testing.T) {
 		if err := c.Store().Ready(t.Context(), journal.CertificateKubeletClient); err == nil || err.Error() != "copy apiserver-kubelet-client.crt: the kubelet answers 401" {
 			t.Error(err)
 		}
-		if lacks, err := c.Store().Unserved(t.Context(), journal.CertificateKubeletClient, 0); err != nil || lacks != "the kubelet answers 401" {
+		if lacks, err := c.Store().WhyNotServed(t.Context(), journal.CertificateKubeletClient, 0); err != nil || lacks != "the kubelet answers 401" {
 			t.Errorf("%v: %q", err, lacks)
 		}
 	})

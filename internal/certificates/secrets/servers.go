@@ -86,9 +86,9 @@ func (s *Store) serving(ctx context.Context, of servers) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// Restarted returns a text about a restart that is not complete, or "": one of the pods does not serve the certificate, or
-// the DaemonSet was not restarted after since.
-func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error) {
+// WhyNotRestarted returns a text about a restart that is not complete, or "": one of the pods does not serve the
+// certificate, or the DaemonSet was not restarted after since.
+func (s *Store) WhyNotRestarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
 	case restartPods:
@@ -107,7 +107,7 @@ func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journa
 	return "", nil
 }
 
-// Restart restarts the pods or the DaemonSet that [Store.Restarted] reports as not restarted.
+// Restart restarts the pods or the DaemonSet that [Store.WhyNotRestarted] reports as not restarted.
 func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -119,7 +119,7 @@ func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.
 		for _, p := range left {
 			ref := servers.pods
 			ref.Name = p.Name
-			if err := kube.Deleted(s.objects.DeleteObject(ctx, ref, p.UID)); err != nil {
+			if err := kube.IgnoreNotFound(s.objects.DeleteObject(ctx, ref, p.UID)); err != nil {
 				return err
 			}
 		}
@@ -181,28 +181,28 @@ func (s *Store) serves(ctx context.Context, servers servers, p corev1.Pod, wante
 	return ""
 }
 
-// Unserved returns the reason why the certificate in the Secret is not in use everywhere, or "". It checks the same as
-// [Store.Unloaded], and also a DaemonSet that must be restarted for the certificate.
-func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
-	lacks, err = s.Unloaded(ctx, of, least)
+// WhyNotServed returns the reason why the certificate in the Secret is not in use everywhere, or "". It checks the same
+// as [Store.WhyNotLoaded], and also a DaemonSet that must be restarted for the certificate.
+func (s *Store) WhyNotServed(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
+	lacks, err = s.WhyNotLoaded(ctx, of, least)
 	servers := s.bundles[of.Name].servers()
 	if err != nil || servers.restart != restartDaemonSet {
 		return lacks, err
 	}
-	unrolled, err := s.unrolled(ctx, servers)
+	unrolled, err := s.whyNotRolledOut(ctx, servers)
 	if lacks != "" && unrolled != "" {
 		lacks += "; "
 	}
 	return lacks + unrolled, err
 }
 
-// Unloaded returns the reason why the servers do not serve the certificate in the Secret, or "". least is the minimum number
-// of servers: 0 or 1. If a ready pod serves the certificate, Unloaded ignores pods that are not ready, for example on a
-// lost node: they will read the new certificate when they start.
-func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
+// WhyNotLoaded returns the reason why the servers do not serve the certificate in the Secret, or "". least is the
+// minimum number of servers: 0 or 1. If a ready pod serves the certificate, WhyNotLoaded ignores pods that are not
+// ready, for example on a lost node: they will read the new certificate when they start.
+func (s *Store) WhyNotLoaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	if servers.accepts != nil {
-		return s.unaccepted(ctx, of, servers)
+		return s.whyNotAccepted(ctx, of, servers)
 	}
 	wanted, err := s.wantedFingerprint(ctx, of, servers)
 	if err != nil {
@@ -233,8 +233,8 @@ func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (la
 	return strings.Join(why, "; "), nil
 }
 
-// unaccepted returns the reason why a kubelet does not accept the pair in the Secret, or "".
-func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers servers) (lacks string, err error) {
+// whyNotAccepted returns the reason why a kubelet does not accept the pair in the Secret, or "".
+func (s *Store) whyNotAccepted(ctx context.Context, of journal.Subject, servers servers) (lacks string, err error) {
 	_, all, err := s.read(ctx, of)
 	if err != nil {
 		return "", err
@@ -252,8 +252,8 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 // restartedAnnotation is the annotation that "kubectl rollout restart" sets.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// restartedAt returns the time of the DaemonSet's last restart, or zero if it is unknown. It ignores a time in the future,
-// which would seem later than each restart until that time.
+// restartedAt returns the time of the DaemonSet's last restart, or zero if it is unknown. It ignores a time in the
+// future, which would seem later than each restart until that time.
 func restartedAt(d *appsv1.DaemonSet) time.Time {
 	at, err := time.Parse(time.RFC3339, d.Spec.Template.Annotations[restartedAnnotation])
 	if err != nil || time.Until(at) > MostSkew {
@@ -282,9 +282,9 @@ func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Tim
 	return err
 }
 
-// unrolled returns the reason why the DaemonSet is not restarted on all nodes, or "". If a new pod is available, it ignores
-// pods on nodes that are not ready.
-func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
+// whyNotRolledOut returns the reason why the DaemonSet is not restarted on all nodes, or "". If a new pod is available,
+// it ignores pods on nodes that are not ready.
+func (s *Store) whyNotRolledOut(ctx context.Context, of servers) (string, error) {
 	ref := of.daemons
 	read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, ref)
 	name := "DaemonSet " + ref.Namespace + "/" + ref.Name

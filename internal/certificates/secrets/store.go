@@ -86,15 +86,15 @@ type bundle interface {
 	// secrets lists the Secrets and their keys.
 	secrets() []secretOf
 	// foreign reports whether the certificates are a customer's own.
-	foreign(held []held) bool
-	// consistent returns a text about certificates that do not belong together, or "".
-	consistent(held []held) string
+	foreign(held []stored) bool
+	// inconsistency returns a text about certificates that do not belong together, or "".
+	inconsistency(held []stored) string
 	// original returns the original of the certificate if the certificate is a copy, otherwise nil.
-	original(held []held) (*journal.CertificateOriginal, error)
+	original(held []stored) (*journal.CertificateOriginal, error)
 	// ready returns an error if the certificates cannot be renewed.
-	ready(ctx context.Context, held []held, now time.Time) error
+	ready(ctx context.Context, held []stored, now time.Time) error
 	// renew sets the new content of the Secrets.
-	renew(held []held, r certificates.Renewal) error
+	renew(held []stored, r certificates.Renewal) error
 	// servers returns the servers of the certificate.
 	servers() servers
 }
@@ -109,8 +109,8 @@ type secretOf struct {
 	most int
 }
 
-// held is the content of a Secret.
-type held struct {
+// stored is the content of a Secret with certificates.
+type stored struct {
 	of     secretOf
 	secret secret
 	// chain has the certificates that could be read, even if the facts report a problem.
@@ -127,7 +127,7 @@ func (s *Store) Read(ctx context.Context, of journal.Subject) (journal.Certifica
 	return facts, err
 }
 
-func (s *Store) read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, []held, error) {
+func (s *Store) read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, []stored, error) {
 	if err := s.Clock(); err != nil {
 		return journal.CertificateFacts{}, nil, err
 	}
@@ -135,7 +135,7 @@ func (s *Store) read(ctx context.Context, of journal.Subject) (journal.Certifica
 	if !known {
 		return journal.CertificateFacts{}, nil, fmt.Errorf("read %s %s: EKCO knows no such certificate in a Secret", of.Kind, of.Name)
 	}
-	var all []held
+	var all []stored
 	for _, secretOf := range b.secrets() {
 		if secretOf.ref.Namespace == "" || secretOf.ref.Name == "" {
 			return journal.CertificateFacts{}, nil, fmt.Errorf("read %s %s: no Secret is configured: %w", of.Kind, of.Name, kube.ErrNotFound)
@@ -148,17 +148,17 @@ func (s *Store) read(ctx context.Context, of journal.Subject) (journal.Certifica
 		if err != nil {
 			return journal.CertificateFacts{}, nil, err
 		}
-		all = append(all, held{of: secretOf, secret: read})
+		all = append(all, stored{of: secretOf, secret: read})
 	}
 	return s.facts(b, all), all, nil
 }
 
-// MostSkew is the maximum difference between the clocks of EKCO and the API server for checking certificates. The validity
-// of new certificates begins this time before their creation.
+// MostSkew is the maximum difference between the clocks of EKCO and the API server for checking certificates. The
+// validity of new certificates begins this time before their creation.
 const MostSkew = certificates.Back
 
-// Clock returns an error if the clocks of EKCO and the API server differ by more than [MostSkew]: then EKCO does not know
-// which certificates are due.
+// Clock returns an error if the clocks of EKCO and the API server differ by more than [MostSkew]: then EKCO does not
+// know which certificates are due.
 func (s *Store) Clock() error {
 	if s.options.ServerTime == nil {
 		return nil
@@ -176,7 +176,7 @@ func (s *Store) Clock() error {
 }
 
 // facts returns the facts of the Secrets.
-func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
+func (s *Store) facts(b bundle, all []stored) journal.CertificateFacts {
 	facts := journal.CertificateFacts{Version: journal.CertificateFactsVersion, Unrenewed: s.options.Off}
 	for i := range all {
 		if err := all[i].certificates(&facts); err != nil && facts.Unreadable == "" {
@@ -195,7 +195,7 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 		return facts
 	}
 	if facts.Unreadable == "" {
-		facts.Unreadable = unfit(all, now)
+		facts.Unreadable = whyUnusable(all, now)
 	}
 	if facts.Unreadable != "" {
 		return facts
@@ -208,8 +208,8 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	return facts
 }
 
-// unfit returns a text about a problem of readable certificates, or "".
-func unfit(all []held, now time.Time) string {
+// whyUnusable returns a text about a problem of certificates that could be read, or "".
+func whyUnusable(all []stored, now time.Time) string {
 	for _, h := range all {
 		if err := h.pair(); err != nil {
 			return err.Error()
@@ -222,7 +222,7 @@ func unfit(all []held, now time.Time) string {
 }
 
 // early returns a text about a certificate that is not valid yet, or "".
-func (h *held) early(now time.Time) string {
+func (h *stored) early(now time.Time) string {
 	of := func(key string, certificate *x509.Certificate) string {
 		if !now.Add(MostSkew).Before(certificate.NotBefore) {
 			return ""
@@ -244,15 +244,15 @@ func (h *held) early(now time.Time) string {
 // maxReported is the maximum number of reported certificates of an unexpected chain.
 const maxReported = 10
 
-// certificates adds the public facts of the certificates. If a chain has an error, it adds the readable certificates, so that
-// their expiry is known.
-func (h *held) certificates(facts *journal.CertificateFacts) (err error) {
+// certificates adds the public facts of the certificates. If a chain has an error, it adds the readable certificates,
+// so that their expiry is known.
+func (h *stored) certificates(facts *journal.CertificateFacts) (err error) {
 	file := h.secret.file(h.of.certificate)
 	if h.chain, err = file.Chain(); err == nil && len(h.chain) > h.of.most {
 		err = fmt.Errorf("read %s: it has %d certificates, and should have no more than %d", file.Name, len(h.chain), h.of.most)
 	}
 	if err != nil {
-		h.chain = file.Legible(maxReported)
+		h.chain = file.LegibleCertificates(maxReported)
 	}
 	for _, certificate := range h.chain {
 		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, certificate))
@@ -261,14 +261,14 @@ func (h *held) certificates(facts *journal.CertificateFacts) (err error) {
 		return err
 	}
 	file = h.secret.file(h.of.ca)
-	if h.ca, err = file.One(); err == nil {
+	if h.ca, err = file.OneCertificate(); err == nil {
 		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, h.ca))
 	}
 	return err
 }
 
 // pair checks that the key belongs to the certificate.
-func (h *held) pair() error {
+func (h *stored) pair() error {
 	_, _, err := certificates.Pair(h.secret.file(h.of.certificate), h.secret.file(h.of.key))
 	return err
 }
@@ -294,9 +294,9 @@ func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 // Due reports whether certificates must be renewed, and why.
 type Due func(facts journal.CertificateFacts) (why string, due bool)
 
-// Renewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
+// WhyNotRenewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
 // together.
-func (s *Store) Renewed(ctx context.Context, of journal.Subject, due Due) (facts journal.CertificateFacts, lacks string, err error) {
+func (s *Store) WhyNotRenewed(ctx context.Context, of journal.Subject, due Due) (facts journal.CertificateFacts, lacks string, err error) {
 	facts, all, err := s.read(ctx, of)
 	switch {
 	case err != nil:
@@ -309,7 +309,7 @@ func (s *Store) Renewed(ctx context.Context, of journal.Subject, due Due) (facts
 	if why, is := due(facts); is {
 		return facts, why, nil
 	}
-	return facts, s.bundles[of.Name].consistent(all), nil
+	return facts, s.bundles[of.Name].inconsistency(all), nil
 }
 
 // Renew writes new certificates into the Secrets, each only if the Secret has not changed since it was read. It
@@ -323,7 +323,7 @@ func (s *Store) Renew(ctx context.Context, of journal.Subject, due Due) (journal
 	switch _, is := due(facts); {
 	case facts.Unreadable != "":
 		return facts, fmt.Errorf("renew %s %s: %s", of.Kind, of.Name, facts.Unreadable)
-	case facts.Foreign, !is && b.consistent(all) == "":
+	case facts.Foreign, !is && b.inconsistency(all) == "":
 		return facts, nil
 	}
 	before := contents(all)

@@ -145,13 +145,13 @@ func TestWhatWasHalfWrittenIsRenewedAgain(t *testing.T) {
 			data := object["data"].(map[string]any)
 			data["tls.crt"], data["tls.key"] = base64.StdEncoding.EncodeToString(crt), base64.StdEncoding.EncodeToString(key)
 		})
-		if _, lacks, err := c.Store().Renewed(t.Context(), journal.CertificateContour, due); err != nil || !strings.Contains(lacks, "Secret projectcontour/envoycert is not signed by the CA in Secret projectcontour/contourcert") {
+		if _, lacks, err := c.Store().WhyNotRenewed(t.Context(), journal.CertificateContour, due); err != nil || !strings.Contains(lacks, "Secret projectcontour/envoycert is not signed by the CA in Secret projectcontour/contourcert") {
 			t.Errorf("%v: %q", err, lacks)
 		}
 		if _, err := c.Store().Renew(t.Context(), journal.CertificateContour, due); err != nil {
 			t.Fatal(err)
 		}
-		if _, lacks, err := c.Store().Renewed(t.Context(), journal.CertificateContour, due); err != nil || lacks != "" {
+		if _, lacks, err := c.Store().WhyNotRenewed(t.Context(), journal.CertificateContour, due); err != nil || lacks != "" {
 			t.Errorf("%v: %q", err, lacks)
 		}
 	})
@@ -394,7 +394,7 @@ func TestAPodThatEndsIsNotWaitedFor(t *testing.T) {
 				object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-23T12:00:00Z"
 			})
 		}
-		if lacks, err := c.Store().Unserved(t.Context(), journal.CertificateRegistry, 0); err != nil || lacks != "" {
+		if lacks, err := c.Store().WhyNotServed(t.Context(), journal.CertificateRegistry, 0); err != nil || lacks != "" {
 			t.Errorf("%v: %s", err, lacks)
 		}
 	})
@@ -415,10 +415,10 @@ func TestOnlyPodsWithTheOldCertificateAreRestarted(t *testing.T) {
 		c.Pod("kurl", "registry", "registry-3", certificatestest.RegistrySecret, "registry.crt")
 		c.Remove(certificatestest.PodRef("kurl", "registry-2"))
 		c.Pod("kurl", "registry", "registry-2", certificatestest.RegistrySecret, "registry.crt") // another of its name
-		if lacks, err := store.Restarted(t.Context(), of, pods, time.Now()); err != nil || lacks != "pod kurl/registry-1 was not restarted" {
+		if lacks, err := store.WhyNotRestarted(t.Context(), of, pods, time.Now()); err != nil || lacks != "pod kurl/registry-1 was not restarted" {
 			t.Errorf("%v: %s", err, lacks)
 		}
-		if lacks, err := store.Unserved(t.Context(), of, 1); err != nil || !strings.HasPrefix(lacks, "pod kurl/registry-1: it serves another certificate, which expires at ") {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 1); err != nil || !strings.HasPrefix(lacks, "pod kurl/registry-1: it serves another certificate, which expires at ") {
 			t.Errorf("%v: %s", err, lacks)
 		}
 		if err := store.Restart(t.Context(), of, pods, time.Now()); err != nil {
@@ -427,16 +427,16 @@ func TestOnlyPodsWithTheOldCertificateAreRestarted(t *testing.T) {
 		if diff := cmp.Diff([]string{"update secrets kurl/registry-pki", "delete pods kurl/registry-1"}, effects(c)); diff != "" {
 			t.Error(diff)
 		}
-		if lacks, err := store.Unserved(t.Context(), of, 1); err != nil || lacks != "" {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 1); err != nil || lacks != "" {
 			t.Errorf("%v: %s", err, lacks)
 		}
 		for _, name := range []string{"registry-2", "registry-3"} {
 			c.Remove(certificatestest.PodRef("kurl", name))
 		}
-		if lacks, err := store.Unserved(t.Context(), of, 1); err != nil || lacks != "no pod of the registry runs" {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 1); err != nil || lacks != "no pod of the registry runs" {
 			t.Errorf("%v: %s", err, lacks)
 		}
-		if lacks, err := store.Unserved(t.Context(), of, 0); err != nil || lacks != "" {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 0); err != nil || lacks != "" {
 			t.Errorf("where none ran: %v: %s", err, lacks)
 		}
 	})
@@ -461,7 +461,7 @@ func TestPodsSayWhyTheyAreNotReady(t *testing.T) {
 		within(t, func(t *testing.T, c *certificatestest.Cluster) {
 			c.InstallRegistry(soon(), 0)
 			c.Put(certificatestest.PodRef("kurl", "x"), `{"metadata":{"labels":{"app":"registry"}},"status":`+status+`}`)
-			if lacks, err := c.Store().Unserved(t.Context(), journal.CertificateRegistry, 1); err != nil || lacks != want {
+			if lacks, err := c.Store().WhyNotServed(t.Context(), journal.CertificateRegistry, 1); err != nil || lacks != want {
 				t.Errorf("%v: %q, want %q", err, lacks, want)
 			}
 		})
@@ -479,29 +479,29 @@ func TestEnvoyIsRestartedOnceAndAwaited(t *testing.T) {
 				template := object["spec"].(map[string]any)["template"].(map[string]any)
 				template["metadata"] = map[string]any{"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": said}}
 			})
-			if lacks, err := store.Restarted(t.Context(), of, nil, at); err != nil || lacks != "DaemonSet projectcontour/envoy was not restarted" {
+			if lacks, err := store.WhyNotRestarted(t.Context(), of, nil, at); err != nil || lacks != "DaemonSet projectcontour/envoy was not restarted" {
 				t.Errorf("%q: %v: %s", said, err, lacks)
 			}
 		}
 		if err := store.Restart(t.Context(), of, nil, at); err != nil {
 			t.Fatal(err)
 		}
-		if lacks, err := store.Restarted(t.Context(), of, nil, at); err != nil || lacks != "" {
+		if lacks, err := store.WhyNotRestarted(t.Context(), of, nil, at); err != nil || lacks != "" {
 			t.Errorf("%v: %s", err, lacks)
 		}
-		if lacks, err := store.Unserved(t.Context(), of, 0); err != nil || lacks != "DaemonSet projectcontour/envoy: its controller has not seen the change" {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 0); err != nil || lacks != "DaemonSet projectcontour/envoy: its controller has not seen the change" {
 			t.Errorf("%v: %s", err, lacks)
 		}
 		<-time.After(time.Minute)
-		if lacks, err := store.Unserved(t.Context(), of, 0); err != nil || lacks != "" {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 0); err != nil || lacks != "" {
 			t.Errorf("%v: %s", err, lacks)
 		}
 		c.Edit(certificatestest.Envoys, func(object map[string]any) { object["status"].(map[string]any)["numberAvailable"] = 2 })
-		if lacks, err := store.Unserved(t.Context(), of, 0); err != nil || lacks != "DaemonSet projectcontour/envoy: 3 of 3 pods are new, and 2 are available" {
+		if lacks, err := store.WhyNotServed(t.Context(), of, 0); err != nil || lacks != "DaemonSet projectcontour/envoy: 3 of 3 pods are new, and 2 are available" {
 			t.Errorf("%v: %s", err, lacks)
 		}
 		c.Remove(certificatestest.Envoys)
-		if lacks, err := store.Restarted(t.Context(), of, nil, time.Now()); err != nil || lacks != "" {
+		if lacks, err := store.WhyNotRestarted(t.Context(), of, nil, time.Now()); err != nil || lacks != "" {
 			t.Errorf("%v: %s", err, lacks)
 		}
 	})
@@ -514,7 +514,7 @@ func TestPodsThatAreNotReadyAreNotWaitedForOnceAnotherServes(t *testing.T) {
 		const lost, old = "pod kurl/lost: Running, not ready", "pod kurl/old: it serves another certificate"
 		unserved := func(want string) {
 			t.Helper()
-			lacks, err := c.Store().Unserved(t.Context(), journal.CertificateRegistry, 1)
+			lacks, err := c.Store().WhyNotServed(t.Context(), journal.CertificateRegistry, 1)
 			if err != nil || !strings.HasPrefix(lacks, want) || (lacks == "") != (want == "") {
 				t.Errorf("%v: %q, want %q", err, lacks, want)
 			}
@@ -550,7 +550,7 @@ func TestEnvoysOnNodesThatAreNotReadyAreNotWaitedForOnceThereIsANewOne(t *testin
 				status := object["status"].(map[string]any)
 				status["updatedNumberScheduled"], status["numberAvailable"] = updated, available
 			})
-			if lacks, err := c.Store().Unserved(t.Context(), journal.CertificateContour, 0); err != nil || (lacks == "") != want {
+			if lacks, err := c.Store().WhyNotServed(t.Context(), journal.CertificateContour, 0); err != nil || (lacks == "") != want {
 				t.Errorf("%d updated, %d available: %v: %q", updated, available, err, lacks)
 			}
 		}
@@ -658,7 +658,7 @@ func TestARetryWritesWhatTheFirstTryMade(t *testing.T) {
 			if same := c.Held(certificatestest.ContourSecret, "ca.crt").Equal(first); same == changed {
 				t.Errorf("with Envoy's Secret changed (%v) the CA is the same: %v", changed, same)
 			}
-			if _, lacks, err := store.Renewed(t.Context(), journal.CertificateContour, due); err != nil || lacks != "" {
+			if _, lacks, err := store.WhyNotRenewed(t.Context(), journal.CertificateContour, due); err != nil || lacks != "" {
 				t.Errorf("%v: %s", err, lacks)
 			}
 		})

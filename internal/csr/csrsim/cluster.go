@@ -91,14 +91,14 @@ func (c *Cluster) RemoveNode(name string) {
 	delete(c.nodes, name)
 }
 
-// SetCluster makes a name one of the cluster's.
+// SetCluster makes a name belong to the cluster. by describes its owner.
 func (c *Cluster) SetCluster(name, by string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster = append(slices.Clone(c.cluster), journal.CSRClaim{Name: name, By: by})
 }
 
-// Conditions returns those of a request.
+// Conditions returns the conditions of a request.
 func (c *Cluster) Conditions(name string) []certificatesv1.CertificateSigningRequestCondition {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ var (
 	OldUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}
 )
 
-// Template is the request of a node's kubelet, in the kubelet's order.
+// Template returns the request of a node's kubelet, with the names in the given order.
 func Template(node string, names ...string) *x509.CertificateRequest {
 	template := &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: journal.NodeUser + node, Organization: []string{"system:nodes"}},

@@ -36,7 +36,7 @@ func (c *Cluster) List() []etcd.Member {
 	return c.list()
 }
 
-// list expects mu to be held.
+// list is List for a caller that holds mu.
 func (c *Cluster) list() []etcd.Member {
 	members := make([]etcd.Member, 0, len(c.members))
 	for _, m := range c.members {
@@ -56,7 +56,7 @@ func clone(m etcd.Member) etcd.Member {
 // live reports whether the member serves. It expects mu to be held.
 func (m *member) live() bool { return !m.dead && m.Name != "" }
 
-// hasQuorum expects mu to be held.
+// hasQuorum reports whether enough voters are live. It expects mu to be held.
 func (c *Cluster) hasQuorum() bool {
 	voters, live := c.voters()
 	return live > voters/2

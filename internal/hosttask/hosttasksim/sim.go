@@ -141,14 +141,14 @@ func (c *Cluster) Made(name string) int {
 	return c.made[name]
 }
 
-// Most returns the maximum number of unfinished pods at the same time.
-func (c *Cluster) Most() int {
+// MaxAtOnce returns the maximum number of unfinished pods at the same time.
+func (c *Cluster) MaxAtOnce() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.most
 }
 
-// BadFor returns the longest time for which a pod existed that could no longer succeed.
+// BadFor returns for how long, at most, a pod stayed in the cluster after it could no longer succeed.
 func (c *Cluster) BadFor() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,7 +93,7 @@ func (c *Cluster) Events() []RecordedEvent {
 	return slices.Clone(c.events)
 }
 
-// newUID expects mu to be held.
+// newUID returns a UID that no object has had. It expects mu to be held.
 func (c *Cluster) newUID(name string) string {
 	c.uids++
 	return fmt.Sprintf("uid-%s-%d", name, c.uids)

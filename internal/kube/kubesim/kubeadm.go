@@ -61,7 +61,7 @@ func (c *Cluster) AddAPIServer(node, endpoint string) {
 	})
 }
 
-// KubeadmConfig simulates that of [kube.Client].
+// KubeadmConfig simulates [kube.Client.KubeadmConfig].
 func (c *Cluster) KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error) {
 	if err := sim.Reach(ctx, &c.APIServer, GetKubeadmConfig); err != nil {
 		return kube.KubeadmConfig{}, err
@@ -74,7 +74,7 @@ func (c *Cluster) KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error)
 	return kube.KubeadmConfig{ClusterStatus: c.kubeadm.clusterStatus, Version: strconv.Itoa(c.kubeadm.version)}, nil
 }
 
-// WriteClusterStatus simulates that of [kube.Client].
+// WriteClusterStatus simulates [kube.Client.WriteClusterStatus].
 func (c *Cluster) WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error) {
 	written := ""
 	err := c.effect(ctx, UpdateKubeadmConfig, WriteClusterStatusEffect, func() (bool, error) {
@@ -96,7 +96,7 @@ func (c *Cluster) WriteClusterStatus(ctx context.Context, clusterStatus, version
 	return written, nil
 }
 
-// APIServerPods simulates that of [kube.Client]. DeleteNode keeps the pod, as Kubernetes does until its garbage
+// APIServerPods simulates [kube.Client.APIServerPods]. DeleteNode keeps the pod, as Kubernetes does until its garbage
 // collector runs; [Cluster.RemoveNode] removes it.
 func (c *Cluster) APIServerPods(ctx context.Context) ([]kube.APIServerPod, error) {
 	if err := sim.Reach(ctx, &c.APIServer, ListPods); err != nil {

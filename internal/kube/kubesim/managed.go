@@ -10,9 +10,9 @@ import (
 // otherManager is the field manager of other clients.
 const otherManager = "kubectl"
 
-// own sets which manager last changed each field of the spec, as a real API server does: a value that stays the
-// same changes no owner.
-func own(meta, before map[string]any, spec any, manager string) {
+// setOwners sets which manager last changed each field of the spec. As on a real API server, a field whose value stays
+// the same keeps its manager.
+func setOwners(meta, before map[string]any, spec any, manager string) {
 	is, _ := spec.(map[string]any)
 	was, _ := before["spec"].(map[string]any)
 	owners, since := ownersOf(before)
@@ -37,7 +37,7 @@ func own(meta, before map[string]any, spec any, manager string) {
 	meta["managedFields"] = entries
 }
 
-// fieldsOf returns the names of the fields of both.
+// fieldsOf returns the names of the fields in both maps.
 func fieldsOf(was, is map[string]any) map[string]bool {
 	names := map[string]bool{}
 	for _, spec := range []map[string]any{was, is} {

@@ -19,10 +19,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// Objects are simulated objects of any API group. Make them with [NewObjects]. As on a real API server, each
-// change makes a new resource version, and each change of the spec a new generation. The verbs that can be
-// forbidden are "get RESOURCE", "patch RESOURCE", "update RESOURCE", "create RESOURCE" and "delete RESOURCE";
-// the names of the effects are these with " NAMESPACE/NAME". Of subresources it knows scale.
+// Objects are simulated objects of any API group. Make them with [NewObjects]. As on a real API server, each change
+// makes a new resource version, and each change of the spec a new generation. The verbs that can be forbidden are "get
+// RESOURCE", "patch RESOURCE", "update RESOURCE", "create RESOURCE" and "delete RESOURCE"; the name of an effect is the
+// verb followed by " NAMESPACE/NAME". The only subresource is scale.
 type Objects struct {
 	sim.APIServer
 	// OnWrite, if set, changes an object before it is stored, like a webhook.
@@ -46,7 +46,7 @@ func NewObjects() *Objects {
 	return &Objects{APIServer: sim.NewAPIServer(), objects: map[kube.Ref]map[string]any{}, encoded: map[kube.Ref]json.RawMessage{}, calls: map[string]int{}}
 }
 
-// Put creates an object of that content, or replaces it, and returns its UID.
+// Put creates or replaces an object, and returns its UID. object is its content as JSON.
 func (o *Objects) Put(ref kube.Ref, object string) string {
 	var content map[string]any
 	if err := json.Unmarshal([]byte(object), &content); err != nil {
@@ -169,7 +169,7 @@ func (o *Objects) keep(ref kube.Ref, object map[string]any, manager string) (uid
 		}
 	}
 	meta["generation"] = generation
-	own(meta, before, object["spec"], manager)
+	setOwners(meta, before, object["spec"], manager)
 	object["metadata"] = meta
 	o.drop(ref)
 	o.objects[ref] = object
@@ -225,7 +225,7 @@ func (o *Objects) answer(ref kube.Ref) (json.RawMessage, error) {
 	return bytes.Clone(o.encoded[ref]), nil
 }
 
-// ListObjects implements [kube.Objects]. They are in the order of their names.
+// ListObjects implements [kube.Objects]. It sorts the objects by name.
 func (o *Objects) ListObjects(ctx context.Context, ref kube.Ref, label, value string) (list []json.RawMessage, err error) {
 	ref.Name = ""
 	if err := sim.Reach(ctx, &o.APIServer, o.called("list", ref)); err != nil {

@@ -99,8 +99,8 @@ func (f *Fleet) Host(node string) loadbalancer.Host {
 	return f.of(node).Host
 }
 
-// Lives sets the address of a node's host.
-func (f *Fleet) Lives(node, address string) {
+// SetAddress sets the address of a node's host.
+func (f *Fleet) SetAddress(node, address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of(node).address = address
@@ -281,8 +281,8 @@ func (f *Fleet) leads(node, server string) (from string, dead bool) {
 	return from, f.poison != "" && server == f.poison
 }
 
-// Led returns the API server address of a node's kubelet, and how often the kubelet was restarted.
-func (f *Fleet) Led(node string) (server string, restarts int) {
+// KubeletServer returns the API server address of a node's kubelet, and how often the kubelet was restarted.
+func (f *Fleet) KubeletServer(node string) (server string, restarts int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.of(node).server, f.of(node).restarts
@@ -319,7 +319,7 @@ func (f *Fleet) Restart(node string) {
 	f.loadConfig(h)
 }
 
-// Remove removes HAProxy's pod from a node, as the kubelet does without a manifest.
+// Remove removes HAProxy's pod from a node, as the kubelet does when the pod's manifest is deleted.
 func (f *Fleet) Remove(node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -449,8 +449,8 @@ func (f *Fleet) Reach(_ context.Context, address string) (int, error) {
 	return http.StatusOK, nil
 }
 
-// Came is the final state of a node's load balancer.
-type Came struct {
+// State is the final state of a node's load balancer.
+type State struct {
 	// Image is empty if there is no HAProxy.
 	Image string
 	// Servers is the number of servers in the configuration; InStep is set if HAProxy runs with that configuration.
@@ -460,12 +460,12 @@ type Came struct {
 	Started, Told int
 }
 
-// Came returns the state of a node's load balancer.
-func (f *Fleet) Came(node string) Came {
+// StateOf returns the state of a node's load balancer.
+func (f *Fleet) StateOf(node string) State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.of(node)
-	came := Came{Started: h.started, Told: h.told}
+	came := State{Started: h.started, Told: h.told}
 	content, err := os.ReadFile(h.ConfigPath())
 	if err == nil {
 		came.Servers = strings.Count(string(content), "\n    server ")

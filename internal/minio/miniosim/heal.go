@@ -13,7 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// drives simulates the drives of the replicas with the objects of one bucket, and the scans of the servers.
+// drives simulates the replicas' drives, which hold the objects of one bucket, and the scans in which the servers heal
+// the drives.
 type drives struct {
 	// objects are all keys. lacks has, for each replica, the keys of which its drive has no part.
 	objects []string

@@ -180,16 +180,16 @@ func (s *side) SetAside(ctx context.Context, bucket string, v s3.Version, to str
 	return s.change("set-aside "+bucket+"/"+v.Key, func() error { return s.Store.SetAside(ctx, bucket, v, to) })
 }
 
-// Echo implements [minio.Store].
-func (s *side) Echo(ctx context.Context, bucket, key string) error {
+// TriggerEvent implements [minio.Store].
+func (s *side) TriggerEvent(ctx context.Context, bucket, key string) error {
 	if err := s.reach(); err != nil {
 		return err
 	}
-	return s.Store.Echo(ctx, bucket, key)
+	return s.Store.TriggerEvent(ctx, bucket, key)
 }
 
-// Hear implements [minio.Store]. It ends when the store does not answer.
-func (s *side) Hear(ctx context.Context, heard func(s3.Removal)) error {
+// ListenForRemovals implements [minio.Store]. It ends when the store does not answer.
+func (s *side) ListenForRemovals(ctx context.Context, heard func(s3.Removal)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {
@@ -206,7 +206,7 @@ func (s *side) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	if err := s.reach(); err != nil {
 		return err
 	}
-	err := s.Store.Hear(ctx, heard)
+	err := s.Store.ListenForRemovals(ctx, heard)
 	return cmp.Or(context.Cause(ctx), err)
 }
 

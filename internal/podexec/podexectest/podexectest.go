@@ -182,7 +182,7 @@ type Heard struct {
 	more chan struct{}
 }
 
-// NewHeard returns an empty one.
+// NewHeard returns a Heard to which nothing was written yet.
 func NewHeard() *Heard { return &Heard{more: make(chan struct{}, 100)} }
 
 // Write implements [io.Writer].

@@ -43,7 +43,7 @@ func (c *comparison) compareObject(ctx context.Context, object Object) error {
 	}
 	// If neither side lists the object, the comparison below would find no difference.
 	if len(theirs) != object.Versions {
-		return fmt.Errorf("object %s/%s has %d versions, and had %d when it was copied", object.Bucket, object.Key, len(theirs), object.Versions)
+		return fmt.Errorf("object %s/%s has %d versions now, but had %d when EKCO copied it", object.Bucket, object.Key, len(theirs), object.Versions)
 	}
 	ours, err := c.target.VersionsOf(ctx, object.Bucket, object.Key)
 	if err != nil {

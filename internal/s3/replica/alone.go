@@ -9,20 +9,20 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Alone returns the names of the buckets and versions that one store has and the other does not. It also returns a
+// OnlyIn returns the names of the buckets and versions that one store has and the other does not. It also returns a
 // version if the other store has only an older version with the same id, such as the old content of an object
-// without versions. If since is not zero, Alone returns only versions that were modified at or after since, and no
+// without versions. If since is not zero, OnlyIn returns only versions that were modified at or after since, and no
 // buckets.
-func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
+func OnlyIn(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
 }
 
-// Written is [Alone] without delete markers, because lifecycle rules also create delete markers.
-func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
+// WrittenOnlyIn is [OnlyIn] without delete markers, because lifecycle rules also create delete markers.
+func WrittenOnlyIn(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
 }
 
-// Foreign is [Alone] for a target, but it leaves out copies of versions of the source. An older release of EKCO made
+// Foreign is [OnlyIn] for a target, but it leaves out copies of versions of the source. An older release of EKCO made
 // copies without version ids, times and most attributes; the next sync pass corrects them. A version with more
 // attributes than the source's version is not a copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {

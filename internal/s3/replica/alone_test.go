@@ -16,7 +16,7 @@ func TestWhatOneStoreHasAlone(t *testing.T) {
 	one, other := twin(t, 3, "a", "b")
 	names := func(since time.Time) []string {
 		t.Helper()
-		found, err := replica.Alone(t.Context(), one, other, since)
+		found, err := replica.OnlyIn(t.Context(), one, other, since)
 		if err != nil || found.Count != len(found.First) {
 			t.Errorf("%+v, %v", found, err)
 		}
@@ -71,7 +71,7 @@ func TestACopyThatIsNewerIsNotForeign(t *testing.T) {
 		t.Errorf("foreign are %q, %v, want %q", found.First, err, want)
 	}
 	want = []string{"object plain/copied (null)", "object plain/empty (null)", "object plain/rewritten (null)", "object plain/same etag (null)", "object plain/theirs (null)", "object versioned/copied (null)", "object versioned/rewritten (null)"}
-	if found, err := replica.Alone(t.Context(), target, source, time.Time{}); err != nil || !slices.Equal(untimed(found.First), want) {
+	if found, err := replica.OnlyIn(t.Context(), target, source, time.Time{}); err != nil || !slices.Equal(untimed(found.First), want) {
 		t.Errorf("alone are %q, %v, want %q", found.First, err, want)
 	}
 }
@@ -144,7 +144,7 @@ var times = regexp.MustCompile(`, [-0-9]+T[.:0-9]+Z`)
 func TestAVersionWithoutAnIDIsNamedByItsTime(t *testing.T) {
 	one, other := s3sim.New(), s3sim.New()
 	names := func() string {
-		found, err := replica.Alone(t.Context(), one, other, time.Time{})
+		found, err := replica.OnlyIn(t.Context(), one, other, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,9 +59,9 @@ type CompareOptions struct {
 	Progress func(versions int64)
 	// Removed is as in [Options]: an object that a sync pass keeps on the target is not a difference.
 	Removed Removed
-	// With Besides, only versions with the same content and different attributes are differences. With SameTime, the
-	// times of modification must also be the same, which leaves out versions that were written again.
-	Besides, SameTime bool
+	// With OnlyAttributes, only versions with the same content and different attributes are differences. With SameTime,
+	// the times of modification must also be the same, which leaves out versions that were written again.
+	OnlyAttributes, SameTime bool
 }
 
 // Compare compares both sides: buckets and their settings; versions with id, size, ETag, time, metadata, tags and
@@ -185,7 +185,7 @@ func (c *comparison) comparePair(ctx context.Context, p pair) error {
 	if _, err := d.keep(ctx, c.source, c.target, &p, c.options.Removed); err != nil {
 		return err
 	}
-	if c.options.Besides {
+	if c.options.OnlyAttributes {
 		d.surplus, d.changes = nil, slices.DeleteFunc(d.changes, func(one change) bool {
 			return !one.onlyAttributesDiffer() || c.options.SameTime && slices.Contains(one.aspects, Modified)
 		})

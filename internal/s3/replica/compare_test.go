@@ -194,7 +194,7 @@ func TestWhatACopyLacksBesidesItsContentIsTold(t *testing.T) {
 	}
 	target.Write("a", "key 00002", "content", s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Number": "2"}}, now.Add(time.Minute))
 	for sameTime, want := range map[bool]int{false: 1, true: 0} {
-		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Besides: true, SameTime: sameTime})
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{OnlyAttributes: true, SameTime: sameTime})
 		if err != nil || report.Count != want || want > 0 && (report.Differences[0].Key != "key 00000" || !slices.Contains(report.Differences[0].Aspects, replica.Metadata)) {
 			t.Errorf("of the same time %t: %+v, %v", sameTime, report.Differences, err)
 		}

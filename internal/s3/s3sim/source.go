@@ -25,7 +25,7 @@ func (s *Store) Buckets(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.buckets)), nil
 }
 
-// Versions implements [s3.Source]. The keys are those at its start, the versions of a key those
+// Versions implements [s3.Source]. It lists the keys that exist at its start, and of each key the versions that exist
 // when it reaches the key.
 func (s *Store) Versions(ctx context.Context, name, after string) iter.Seq2[s3.Version, error] {
 	return func(yield func(s3.Version, error) bool) {

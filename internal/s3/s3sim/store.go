@@ -87,8 +87,8 @@ func (s *Store) reportRemoval(bucket, key, id string) {
 	}
 }
 
-// Hear reports what clients remove, until ctx ends.
-func (s *Store) Hear(ctx context.Context, heard func(s3.Removal)) error {
+// ListenForRemovals reports what clients remove, until ctx ends.
+func (s *Store) ListenForRemovals(ctx context.Context, heard func(s3.Removal)) error {
 	if err := s.reach(ctx); err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func (s *Store) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	return ctx.Err()
 }
 
-// Echo reports a removal of nothing.
-func (s *Store) Echo(_ context.Context, bucket, key string) error {
+// TriggerEvent reports a removal of nothing.
+func (s *Store) TriggerEvent(_ context.Context, bucket, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, heard := range s.hears {

@@ -81,8 +81,8 @@ func (s *Store) Put(ctx context.Context, name string, v s3.Version, old *s3.Vers
 	})
 }
 
-// put stores a version, unless its ETag is given and the version with that id has it, or unless it
-// would replace another version than old. It expects mu to be held.
+// put stores a version. It refuses if given is set and the version with that id has the same ETag already, and if it
+// would replace a null version other than old. It expects mu to be held.
 func (s *Store) put(name string, one stored, old *s3.Version, given bool) (bool, error) {
 	there, err := s.version(name, one.Version)
 	exists := err == nil

@@ -1,3 +1,3 @@
-// Package systemdtest is a systemd for tests: it answers on a socket what [systemd] asks over
-// D-Bus, as systemd 252 answers it, and does with its units what a test says.
+// Package systemdtest is a fake systemd for tests. It answers the requests of package systemd over D-Bus on a socket,
+// like systemd 252. A test says what happens to its units.
 package systemdtest

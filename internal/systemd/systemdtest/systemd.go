@@ -106,7 +106,7 @@ func (s *Systemd) Settled(call func()) {
 	s.next = call
 }
 
-// Refuse makes it answer each restart with an error.
+// Refuse makes the fake systemd answer each restart with an error.
 func (s *Systemd) Refuse(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ func (c Children) Main(m *testing.M, cleanup func()) {
 			os.Exit(child(os.Args[2:]))
 		}
 	}
-	// By default, a child under the race detector would sleep for a second at its end.
+	// Without this, a child under the race detector would sleep for a second at its end.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}

@@ -42,7 +42,7 @@ func Observed(node string) journal.Draft {
 	}
 }
 
-// ObservedMany returns as many copies of [Observed]'s draft as count says.
+// ObservedMany returns count copies of the draft that [Observed] returns.
 func ObservedMany(node string, count int) []journal.Draft {
 	drafts := make([]journal.Draft, count)
 	for i := range drafts {

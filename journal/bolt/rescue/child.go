@@ -27,8 +27,8 @@ type Options struct {
 	// Child is the command line of a program that calls [Child] with the arguments that EKCO adds. If it is empty, this
 	// process reads the file itself.
 	Child []string
-	// Patience is added to the timeout of the child.
-	Patience time.Duration
+	// ExtraTimeout is added to the timeout of the child.
+	ExtraTimeout time.Duration
 	// Now is the clock for [Salvage].
 	Now func() time.Time
 }
@@ -51,7 +51,7 @@ func Child(arguments []string, stdout, stderr io.Writer) int {
 	case childSalvage:
 		err = scavenge(path, out)
 	default:
-		err = fmt.Errorf("unknown work %q", arguments[0])
+		err = fmt.Errorf("unknown task %q", arguments[0])
 	}
 	if err := errors.Join(err, out.Flush()); err != nil {
 		fmt.Fprintln(stderr, err)
@@ -111,7 +111,7 @@ func Inspect(ctx context.Context, path string, options Options) (report Report, 
 		if err != nil {
 			return report, err
 		}
-		report, err = ask(ctx, limit+options.Patience, append(slices.Clip(options.Child), childVerify, path))
+		report, err = ask(ctx, limit+options.ExtraTimeout, append(slices.Clip(options.Child), childVerify, path))
 		return report, markUnverified(ctx, err)
 	}
 	report, err = verify(path, false)

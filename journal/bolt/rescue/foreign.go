@@ -15,7 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// ErrBlank is the error for a file without content. It may or may not have been a journal; see [Surroundings.Judge].
+// ErrBlank is the error for a file without content. It may or may not have been a journal; see
+// [NeighbourFiles.ClassifyError].
 var ErrBlank = errors.New("the file is empty, or all of its bytes are zero")
 
 // recognise distinguishes a damaged journal from a file that never was a journal. problem is the error of the
@@ -107,19 +108,19 @@ func isBlank(file *os.File) (bool, error) {
 	}
 }
 
-// Surroundings describes the files next to a journal before the lock is taken.
-type Surroundings struct {
+// NeighbourFiles says which files were next to a journal before its lock was acquired.
+type NeighbourFiles struct {
 	// locked is set if there is a lock file, so that a journal was once open at the path.
 	locked bool
 	// traces is set if a lock file, an export or a damaged file shows that there was a journal at the path.
 	traces bool
 }
 
-// LookAround returns which files are next to the journal. Call it before the lock is acquired, because that creates the
-// lock file.
-func LookAround(path string) Surroundings {
+// FindNeighbourFiles returns which files are next to the journal. Call it before the lock is acquired, because that
+// creates the lock file.
+func FindNeighbourFiles(path string) NeighbourFiles {
 	_, err := os.Lstat(path + files.LockSuffix)
-	s := Surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
+	s := NeighbourFiles{locked: !errors.Is(err, fs.ErrNotExist)}
 	s.traces = s.locked
 	entries, _ := os.ReadDir(filepath.Dir(path)) // ignores an error: no trace was found then
 	for _, entry := range entries {
@@ -133,12 +134,12 @@ func LookAround(path string) Surroundings {
 }
 
 // errOverwritten is the error for a journal whose whole content was overwritten.
-var errOverwritten = errors.New("it no longer has anything of a journal")
+var errOverwritten = errors.New("nothing of the journal is left in it")
 
-// Judge converts the error of a verification, using the files next to the journal. A file without content is a damaged
-// journal if they show that there was a journal. So is a file that is not a journal, if own is set: then only EKCO uses
-// the path. Other files are not a journal, and the error names them.
-func (s Surroundings) Judge(path string, own bool, err error) error {
+// ClassifyError converts the error of a verification, using the files next to the journal. If these files show that
+// there was a journal, a file without content is a damaged journal. If own is set, so that only EKCO uses the path,
+// that is also true for a file with other content. Otherwise the file is not a journal, and the error names it.
+func (s NeighbourFiles) ClassifyError(path string, own bool, err error) error {
 	switch {
 	case errors.Is(err, ErrBlank) && s.traces:
 		return damaged("verify journal %s: %w", path, ErrBlank)
@@ -150,9 +151,9 @@ func (s Surroundings) Judge(path string, own bool, err error) error {
 	return err
 }
 
-// GiveUp releases the lock of a journal that could not be opened because of err, and returns err. If the file is not a
-// journal, GiveUp also removes the lock file, unless that existed before.
-func (s Surroundings) GiveUp(path string, lock *os.File, readOnly bool, err error) error {
+// ReleaseLock releases the lock of a journal that could not be opened because of err, and returns err. If the file is
+// not a journal, ReleaseLock also removes the lock file, unless that existed before.
+func (s NeighbourFiles) ReleaseLock(path string, lock *os.File, readOnly bool, err error) error {
 	if errors.Is(err, journal.ErrNotAJournal) && !readOnly && !s.locked {
 		err = errors.Join(err, os.Remove(path+files.LockSuffix))
 	}

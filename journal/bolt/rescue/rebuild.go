@@ -143,7 +143,7 @@ func (r *rebuilder) gap(content []byte) (bool, error) {
 	if json.Unmarshal(content, &missing) != nil || missing.First != r.Seq+1 {
 		return false, nil
 	}
-	if err := r.Leap(missing); err != nil {
+	if err := r.SkipGap(missing); err != nil {
 		return false, err
 	}
 	return true, layout.PutSealed(r.Gaps, layout.Key(missing.Last), missing)

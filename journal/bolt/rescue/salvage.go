@@ -26,7 +26,7 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	if err != nil {
 		return found, err
 	}
-	earlier, err := files.SetAsideBefore(path + files.DamagedSuffix)
+	earlier, err := files.ListSetAside(path + files.DamagedSuffix)
 	if err != nil {
 		return found, err
 	}
@@ -76,5 +76,5 @@ func scavengeAside(ctx context.Context, path string, options Options, to io.Writ
 	if err != nil {
 		return err
 	}
-	return runFor(ctx, limit+options.Patience, append(slices.Clip(options.Child), childSalvage, path), to)
+	return runFor(ctx, limit+options.ExtraTimeout, append(slices.Clip(options.Child), childSalvage, path), to)
 }

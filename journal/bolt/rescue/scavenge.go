@@ -162,7 +162,7 @@ func (s *scavenger) named(values map[string][]byte) {
 	}
 }
 
-// write follows the chain through the collected records.
+// write writes the collected records in the order of the chain of hashes, until a record is missing.
 func (s *scavenger) write() error {
 	if err := s.writeIdentity(); err != nil {
 		return err

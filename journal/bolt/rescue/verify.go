@@ -39,7 +39,7 @@ type Report struct {
 //
 // A damaged file can crash the process, because bbolt's check also runs; see [Child].
 func Verify(path string) (Report, error) {
-	around := LookAround(path)
+	neighbours := FindNeighbourFiles(path)
 	lock, err := files.Acquire(path, true)
 	if err != nil {
 		return Report{}, err
@@ -51,12 +51,12 @@ func Verify(path string) (Report, error) {
 	if err == nil {
 		err = boltCheck(path)
 	}
-	return report, errors.Join(around.Judge(path, false, err), files.Release(lock, true))
+	return report, errors.Join(neighbours.ClassifyError(path, false, err), files.Release(lock, true))
 }
 
-// Sound checks a file as thoroughly as each opening of a journal does, in this process and without a lock. Unlike
+// CheckFile checks a file as thoroughly as each opening of a journal does, in this process and without a lock. Unlike
 // [Verify], it does not compare the index with the records, and does not run bbolt's own check.
-func Sound(path string) error {
+func CheckFile(path string) error {
 	_, err := verify(path, false)
 	return err
 }

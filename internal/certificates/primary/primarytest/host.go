@@ -251,7 +251,7 @@ func (h *Host) Leaf(path string) *x509.Certificate {
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	leaf, err := certificate.One()
+	leaf, err := certificate.OneCertificate()
 	if err != nil {
 		h.T.Fatal(err)
 	}

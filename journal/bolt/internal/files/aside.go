@@ -14,12 +14,12 @@ import (
 // AsideTime is the layout of the time in the name of a renamed file.
 const AsideTime = "20060102T150405Z"
 
-// AsideName returns the name of no existing file: prefix, the time, and a number if necessary.
+// AsideName returns a name that no existing file has: prefix, the time, and a number if necessary.
 func AsideName(prefix string, now time.Time) (string, error) {
 	return FreeName(prefix+now.UTC().Format(AsideTime), "-", "")
 }
 
-// FreeName returns the name of no existing file: begin+end or, if that exists, begin+separator+number+end.
+// FreeName returns a name that no existing file has: begin+end or, if that exists, begin+separator+number+end.
 func FreeName(begin, separator, end string) (string, error) {
 	for name, n := begin+end, 2; ; name, n = fmt.Sprintf("%s%s%d%s", begin, separator, n, end), n+1 {
 		_, err := os.Lstat(name)
@@ -32,9 +32,9 @@ func FreeName(begin, separator, end string) (string, error) {
 	}
 }
 
-// SetAsideBefore returns the existing files with a name that begins with prefix, the oldest first. prefix is the prefix
+// ListSetAside returns the existing files with a name that begins with prefix, the oldest first. prefix is the prefix
 // that was given to [AsideName].
-func SetAsideBefore(prefix string) ([]string, error) {
+func ListSetAside(prefix string) ([]string, error) {
 	directory, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(filepath.Clean(directory))
 	if err != nil {

@@ -91,7 +91,7 @@ func Release(file *os.File, readOnly bool) error {
 	return errors.Join(file.Truncate(0), file.Close())
 }
 
-// lockedError returns an [journal.ErrLocked] that names the process which has locked file. The caller adds advice.
+// lockedError returns a [journal.ErrLocked] that names the process which has locked the file. The caller adds advice.
 func lockedError(path, file string) error {
 	var named lockHolder
 	content, err := os.ReadFile(path + LockSuffix)

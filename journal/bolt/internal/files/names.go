@@ -11,8 +11,7 @@ const (
 	FileMode      = 0o600
 )
 
-// Suffixes of files next to the journal. Files with the first four are unfinished. After DamagedSuffix follows the
-// time.
+// Suffixes of files next to the journal. Files with the first four are unfinished. The time follows DamagedSuffix.
 const (
 	FreshSuffix   = ".new"
 	CompactSuffix = ".compact"
@@ -27,5 +26,5 @@ const ExportEnding = ".ndjson.gz"
 // ExportBase returns the start of the names of exports from the journal at path.
 func ExportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
-// BesidePrefix returns the start of the names of temporary directories next to the journal at path.
-func BesidePrefix(path string) string { return filepath.Base(path) + ".beside-" }
+// TempDirPrefix returns the start of the names of temporary directories next to the journal at path.
+func TempDirPrefix(path string) string { return filepath.Base(path) + ".beside-" }

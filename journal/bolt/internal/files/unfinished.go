@@ -12,9 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// oldBesideNames matches the temporary directories and files of EKCO up to v0.29.0. Their names do not contain the
+// oldTempNames matches the temporary directories and files of EKCO up to v0.29.0. Their names do not contain the
 // journal's name, so the pattern must match the whole name.
-var oldBesideNames = regexp.MustCompile(`^\.(verify|import)-[0-9]+$|^\.import-[0-9]+\.ndjson$`)
+var oldTempNames = regexp.MustCompile(`^\.(verify|import)-[0-9]+$|^\.import-[0-9]+\.ndjson$`)
 
 // RemoveUnfinished removes the unfinished files of an EKCO that was killed. The caller must hold the lock.
 func RemoveUnfinished(path string) error {
@@ -29,7 +29,7 @@ func RemoveUnfinished(path string) error {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if !strings.HasPrefix(name, BesidePrefix(path)) && !oldBesideNames.MatchString(name) {
+		if !strings.HasPrefix(name, TempDirPrefix(path)) && !oldTempNames.MatchString(name) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(filepath.Dir(path), name)); err != nil {

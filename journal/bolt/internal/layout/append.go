@@ -45,8 +45,8 @@ func (a *Appender) endBlock() error {
 	return nil
 }
 
-// Leap moves the end of the journal behind a gap, without writing the gap's events.
-func (a *Appender) Leap(missing Gap) error {
+// SkipGap moves the end of the journal behind a gap, without writing the gap's events.
+func (a *Appender) SkipGap(missing Gap) error {
 	a.Head = Head{Seq: missing.Last, Hash: missing.LastHash}
 	if len(a.Tail) > 0 && BlockOf(a.Tail[0].Seq) != BlockOf(missing.Last+1) {
 		return a.endBlock()

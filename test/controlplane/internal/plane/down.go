@@ -41,7 +41,7 @@ func terminate(ctx context.Context, processes []started) error {
 		if err := supervisor.signal(syscall.SIGTERM); err != nil {
 			return err
 		}
-		if err := ends(ctx, processes, termTimeout); err == nil || ctx.Err() != nil {
+		if err := waitUntilEnded(ctx, processes, termTimeout); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -50,11 +50,11 @@ func terminate(ctx context.Context, processes []started) error {
 			return err
 		}
 	}
-	return ends(ctx, processes, killTimeout)
+	return waitUntilEnded(ctx, processes, killTimeout)
 }
 
-// ends waits until all processes have ended.
-func ends(ctx context.Context, processes []started, timeout time.Duration) error {
+// waitUntilEnded waits until all processes have ended.
+func waitUntilEnded(ctx context.Context, processes []started, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -84,7 +84,8 @@ func (p *process) stop() error {
 	return fmt.Errorf("%s (pid %d) still runs %s after it was killed", p.name, p.pid, endTimeout)
 }
 
-// childEnv keeps components from reading the user's own configuration.
+// childEnv returns the environment of a component. It has no variable that would make the component read the user's own
+// configuration.
 func childEnv(dir Dir) []string {
 	env := []string{"HOME=" + string(dir)}
 	for _, kv := range os.Environ() {

@@ -40,6 +40,10 @@ build: ## build bin/ekco
 image: ## build the container image for amd64 and arm64 into bin/image, without a container engine
 	@VERSION=$(VERSION) GIT_SHA=$(GIT_SHA) deploy/image/build.sh bin/image
 
+.PHONY: kurl
+kurl: image ## build kURL's package of EKCO into bin/kurl, with HAProxy's image if HAPROXY_IMAGE_ARCHIVE names its archive
+	@VERSION=$(VERSION) deploy/kurl/build.sh bin/kurl
+
 .PHONY: image-lock
 image-lock: ## record which Debian packages the mirror has today, for the image
 	@deploy/image/base.sh lock

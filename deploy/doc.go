@@ -13,6 +13,7 @@
 //	optional/           more permissions, which EKCO uses if it has them
 //	host/               commands for the hosts
 //	image/              the container image, a Go module of its own
+//	kurl/               the add-on for kURL's installer, which is built of these manifests
 //
 // EKCO works without the permissions in the directories: it does not do what they are for,
 // and "ekco status" lists that.

@@ -17,6 +17,7 @@ import (
 )
 
 func newOperatorCommand(a *app) *cobra.Command {
+	var check string
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Run EKCO",
@@ -25,14 +26,23 @@ lost nodes on request, or automatically if purge_dead_nodes is true.
 
 Every setting is a key of the configuration file, a flag, and an environment
 variable with the key's name in upper case. SIGTERM stops the operator within 10
-seconds; the next start continues open actions.`,
+seconds; the next start continues open actions.
+
+--check-config starts nothing: it reports every invalid value of a file, and exits
+with 2 if there is one.`,
 		Example: `  # in a pod, with /etc/ekco/config.yaml
   ekco operator
 
   # outside the cluster, to see what it would do
-  ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run`,
+  ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run
+
+  # to know whether an operator would accept a file
+  ekco operator --check-config config.yaml`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("check-config") {
+				return a.checkConfig(check)
+			}
 			cfg, log, err := a.loadConfig(cmd)
 			if err != nil {
 				return err
@@ -40,6 +50,7 @@ seconds; the next start continues open actions.`,
 			return runOperator(cmd.Context(), cfg, log)
 		},
 	}
+	cmd.Flags().StringVar(&check, "check-config", "", "check this configuration file and exit, without a look at the environment and other flags")
 	config.RegisterOperatorFlags(cmd.Flags())
 	return cmd
 }

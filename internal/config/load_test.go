@@ -149,6 +149,7 @@ func TestABadValueIsNamedWithWhereItIsAndWhatIsExpected(t *testing.T) {
 		{"clear_dead_nodes: {a: b}", []string{"clear_dead_nodes is a structure", "plain value"}},
 		{"node_unreachable_toleration: 5", []string{`"5"`, "like 5m"}},
 		{"contour_namespace: Bad_NS", []string{"contour_namespace", `"Bad_NS"`, "the name of a namespace"}},
+		{"minio_namespace: a/b", []string{"minio_namespace", `"a/b"`, "the name of a namespace"}},
 		{"node_unreachable_toleration: 0s", []string{`"0s"`, "above zero"}},
 		{"minio_heal_settle_time: 999ms", []string{`"999ms"`, "at least 1s"}},
 		{"internal_load_balancer_trial: 9s", []string{`internal_load_balancer_trial is "9s"`, "config.yaml line 2", "10s to 3m"}},

@@ -29,7 +29,7 @@ func (m *Minio) keys() []key {
 			help: "give the highly available MinIO its replicas once three nodes are ready, and keep them spread",
 		},
 		{
-			name: "minio_namespace", value: &m.MinioNamespace, built: true,
+			name: "minio_namespace", value: &m.MinioNamespace, built: true, check: namespace,
 			help: "namespace of MinIO; empty if there is none",
 		},
 		{

@@ -19,9 +19,9 @@ const (
 
 // buildHAProxy writes an image of a real HAProxy under these names. Like Docker Hub's image, it runs a master with a
 // worker, has its configuration in /usr/local/etc/haproxy, and has /bin/kill. In [brokenHAProxy], the check of a
-// configuration passes, but HAProxy ends at once. In [refusingHAProxy], the check fails. source is the folder of EKCO's
-// module.
-func buildHAProxy(ctx context.Context, source, path string, names ...string) error {
+// configuration passes, but HAProxy ends at once. In [refusingHAProxy], the check fails.
+func buildHAProxy(ctx context.Context, path string, names ...string) error {
+	const source = "../.." // the folder of EKCO's module
 	all, err := loadbalancertest.Install(ctx, filepath.Join(source, "test/loadbalancer"))
 	if err != nil {
 		return err

@@ -44,15 +44,15 @@ var (
 	// haproxyImage is a real HAProxy.
 	haproxyImage = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(buildDir, "haproxy.tar")
-		return path, buildHAProxy(context.Background(), "../..", path, haproxyImages...)
+		return path, buildHAProxy(context.Background(), path, haproxyImages...)
 	})
 	brokenHAProxyImage = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(buildDir, "broken-haproxy.tar")
-		return path, buildHAProxy(context.Background(), "../..", path, brokenHAProxy)
+		return path, buildHAProxy(context.Background(), path, brokenHAProxy)
 	})
 	refusingHAProxyImage = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(buildDir, "refusing-haproxy.tar")
-		return path, buildHAProxy(context.Background(), "../..", path, refusingHAProxy)
+		return path, buildHAProxy(context.Background(), path, refusingHAProxy)
 	})
 	// ekcoProgram is EKCO for hosts.
 	ekcoProgram = sync.OnceValues(func() (string, error) {

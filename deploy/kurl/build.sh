@@ -1,0 +1,55 @@
+#!/bin/bash
+# Builds kURL's package of EKCO into the directory $1, by default bin/kurl: addons/ekco/VERSION, and an archive of that.
+# Its manifests are those of deploy/, which has the only copy. No registry is asked: $EKCO_IMAGE_ARCHIVE is what "make image"
+# built, and $HAPROXY_IMAGE_ARCHIVE names an archive of HAProxy's image (as of "docker save" or "ctr images export"). The same
+# commit gives the same bytes.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+out=${1:-$root/bin/kurl}
+
+: "${VERSION:?is not set; run make kurl}"
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)}
+ekco_image=${EKCO_IMAGE_ARCHIVE:-$root/bin/image/ekco-$VERSION.tar}
+number=${VERSION#v}
+
+# from_deploy FILE prints a manifest of deploy/ for this version.
+from_deploy() {
+	sed "s#replicated/ekco:v[0-9.]*#replicated/ekco:$VERSION#" "$root/deploy/$1"
+}
+
+templates() {
+	mkdir "$1"
+	cp "$here"/{configmap,regen-cert,scaling}.yaml "$1"
+	local name
+	for name in rbac service; do from_deploy $name.yaml >"$1/$name.yaml"; done
+	for name in rook kotsadm optional; do from_deploy $name/rbac.yaml >"$1/$name.yaml"; done
+	from_deploy minio/rbac.yaml | sed 's/^  namespace: minio$/  namespace: "__MINIO_NAMESPACE__"/' >"$1/minio.yaml"
+	# A pod reads its configuration only when it starts, so a new configuration must change the Deployment.
+	from_deploy deployment.yaml |
+		sed 's|^    metadata:$|&\n      annotations:\n        ekco.kurl.sh/config-hash: "__CONFIG_HASH__"|' >"$1/deployment.yaml"
+	from_deploy configmap.yaml | sed -n 's/^    //p' >"$1/config.yaml"
+}
+
+# add_image NAME ARCHIVE HINT compresses an archive of an image, which may be compressed already.
+add_image() {
+	if [ ! -e "$2" ]; then
+		echo "build.sh: images/$1.tar.gz is not in the package: $3" >&2
+		return
+	fi
+	{ gunzip -c "$2" 2>/dev/null || cat "$2"; } | gzip -9n >"$addon/images/$1.tar.gz"
+}
+
+rm -rf "$out/addons/ekco" # of other versions
+addon=$out/addons/ekco/$number
+mkdir -p "$addon/images" "$addon/reboot"
+cp "$here"/{install.sh,merge.awk,host-preflight.yaml} "$root/deploy/host/ekco-purge-node" "$addon"
+templates "$addon/templates"
+haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/templates/config.yaml")
+sed "s#__VERSION__#$VERSION#; s#__HAPROXY__#$haproxy#" "$here/Manifest" >"$addon/Manifest"
+add_image ekco "$ekco_image" "there is no $ekco_image; run make image"
+add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image"
+find "$addon" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
+tar --create --directory "$out" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" addons/ekco |
+	gzip -n >"$out/ekco-$number.tar.gz"
+echo "build.sh: $out/ekco-$number.tar.gz has $(du -m "$out/ekco-$number.tar.gz" | cut -f 1) MB" >&2

@@ -1,0 +1,593 @@
+#!/bin/bash
+# EKCO's add-on for kURL. docs/install.md says what each field of the installer becomes.
+#
+# kURL sources this file before its first hook and again before hook "ekco", so that an assignment here would undo what
+# ekco_pre_init has set. join.sh and upgrade.sh of kURL call ekco_join without ekco_pre_init. Hooks run as root under
+# "set -eE" with a trap on ERR, and on RHEL 7 with bash 4.2.
+
+# These directories are different only in tests.
+: "${EKCO_HOST_ETC:=/etc}" "${EKCO_HOST_BIN:=/usr/local/bin}"
+
+# --- Hooks ------------------------------------------------------------------------------------------------------
+
+function ekco_pre_init() {
+    if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
+        # kURL reads these.
+        # shellcheck disable=SC2034
+        HA_CLUSTER=1 LOAD_BALANCER_ADDRESS=localhost LOAD_BALANCER_PORT=6444
+    fi
+}
+
+# ekco runs at every run of the installer, also in a cluster full of workloads.
+function ekco() {
+    ekco_needs bail kubernetes_resource_exists load_images log logStep logSuccess logWarn spinner_until
+    local from to=$DIR/kustomize/ekco
+    from=$(ekco_files)
+    logStep "Installing EKCO $EKCO_VERSION"
+    ekco_needs_image "$(ekco_image host_task_image)" ekco
+    mkdir -p "$to" || ekco_cannot_write "$to"
+    ekco_read_live "$to"
+    ekco_write_config "$from" "$to"
+    ekco_check_config "$to"
+    ekco_write_manifests "$from" "$to"
+    kubectl apply -k "$to" || ekco_api_failed "apply the manifests in $to"
+    ekco_label_rook
+    ekco_install_purge_command "$from"
+    ekco_wait_for_overrides
+    logSuccess "EKCO $EKCO_VERSION is installed"
+}
+
+# kURL no longer calls this hook, but its conventions list it.
+function ekco_already_applied() { ekco; }
+
+# ekco_join also runs on nodes that are in the cluster and run workloads.
+function ekco_join() {
+    ekco_needs bail kubernetes_is_master load_images logStep
+    if [ "${MASTER:-}" = 1 ] || kubernetes_is_master; then
+        ekco_install_purge_command "$(ekco_files)"
+    fi
+    if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
+        ekco_bootstrap_internal_lb
+    fi
+    ekco_load_override_images
+}
+
+function ekco_post_init() {
+    ekco_needs bail kubernetes_get_control_plane_label
+    local address
+    address=$(kubectl get nodes --selector="$(kubernetes_get_control_plane_label)" \
+        -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}') ||
+        ekco_api_failed "read the address of the first primary"
+    address=${address%% *} # a node in two IP families has two
+    case $address in *:*) address="[$address]" ;; esac
+    # kURL prints this in the command for joining.
+    # shellcheck disable=SC2034
+    EKCO_ADDRESS=$address:31880
+}
+
+# --- Internal load balancer -------------------------------------------------------------------------------------
+
+function ekco_bootstrap_internal_lb() {
+    ekco_needs bail commandExists kubernetes_is_master log logStep sleep_spinner spinner_until
+    local manifest=$EKCO_HOST_ETC/kubernetes/manifests/haproxy.yaml before='' serves='' primaries
+    logStep "Setting up the internal load balancer"
+    ekco_needs_image "$(ekco_image host_task_image)" ekco
+    if [ -e "$manifest" ]; then
+        before=$(stat --format=%y "$manifest")
+        if ekco_lb_answers; then serves=1; fi
+    fi
+    # It writes the file only if the content differs.
+    ekco_run haproxy-manifest "$EKCO_HOST_ETC:/host/etc" generate-haproxy-manifest \
+        --file=/host/etc/kubernetes/manifests/haproxy.yaml --image="$(ekco_image internal_load_balancer_haproxy_image)" ||
+        bail "EKCO cannot write $manifest. The reason is above. Then run the installer again."
+    ekco_lb_readable
+    if [ -n "$serves" ]; then
+        if [ "$(stat --format=%y "$manifest")" != "$before" ]; then
+            log "The kubelet restarts the load balancer, because its manifest has changed"
+            sleep_spinner 60
+        fi
+        spinner_until 300 ekco_lb_answers ||
+            bail "The load balancer does not answer at https://localhost:6444/healthz after 5 minutes. Look at its pod (kubectl -n kube-system get pods -l app=kurl-haproxy), then run the installer again."
+        return 0
+    fi
+    primaries=$(ekco_lb_primaries)
+    if [ -z "$primaries" ]; then return 0; fi
+    ekco_lb_write_config "$primaries"
+    ekco_lb_start_temporary
+    # Without this ConfigMap EKCO writes the configuration of all nodes again. The API may not answer yet.
+    if kubernetes_is_master && commandExists kubectl; then
+        kubectl --request-timeout=10s -n kurl delete configmap update-internallb --ignore-not-found >/dev/null 2>&1 || true
+    fi
+}
+
+function ekco_cleanup_bootstrap_internal_lb() { ekco_remove_container bootstrap-lb; }
+
+# ekco_lb_primaries prints the addresses of the primaries: those that the caller knows, or on the first primary its own.
+function ekco_lb_primaries() {
+    if [ -n "${PRIMARY_HOST:-}" ]; then
+        echo "$PRIMARY_HOST"
+    elif [ "${MASTER:-}" = 1 ]; then
+        echo "${PRIVATE_ADDRESS:-}"
+    fi
+}
+
+function ekco_lb_answers() {
+    curl --silent --output /dev/null --fail --insecure --noproxy '*' --max-time 5 https://localhost:6444/healthz
+}
+
+function ekco_lb_write_config() {
+    local file=$EKCO_HOST_ETC/haproxy/haproxy.cfg config
+    config=$(ekco_run haproxy-config '' generate-haproxy-config --primary-host="$1") || config=''
+    [ -n "$config" ] || bail "EKCO cannot generate $file for the primaries $1. The reason is above. Then run the installer again."
+    mkdir -p "${file%/*}" || ekco_cannot_write "${file%/*}"
+    # A pod of HAProxy has mounted this file, so it must not be replaced by another one.
+    ekco_save "$file" printf '%s\n' "$config"
+    ekco_lb_readable
+}
+
+# ekco_lb_readable lets HAProxy, which is not root, read its configuration also where the umask is 027.
+function ekco_lb_readable() {
+    if [ -d "$EKCO_HOST_ETC/haproxy" ]; then
+        chmod -R a+rX "$EKCO_HOST_ETC/haproxy" || ekco_cannot_write "$EKCO_HOST_ETC/haproxy"
+    fi
+}
+
+# ekco_lb_start_temporary runs HAProxy until the kubelet runs its pod.
+function ekco_lb_start_temporary() {
+    local image from=$EKCO_HOST_ETC/haproxy to=/usr/local/etc/haproxy started=1
+    image=$(ekco_image internal_load_balancer_haproxy_image)
+    ekco_needs_image "$image" haproxy
+    ekco_remove_container bootstrap-lb
+    if ekco_has_docker; then
+        docker run --detach --rm --name bootstrap-lb --publish 6444:6444 --volume "$from:$to:ro" "$image" >/dev/null || started=0
+    else
+        ekco_ctr run --detach --net-host --mount "type=bind,src=$from,dst=$to,options=rbind:ro" \
+            "$(ekco_full_name "$image")" bootstrap-lb || started=0
+    fi
+    if [ $started = 0 ]; then
+        bail "Cannot start HAProxy in container bootstrap-lb. The reason is above. Then run the installer again."
+    fi
+}
+
+# --- Change of the load balancer's address ----------------------------------------------------------------------
+
+# kURL calls these with the old and the new address, either of which may be missing.
+function ekco_handle_load_balancer_address_change_pre_init() {
+    ekco_needs bail cert_has_san kubernetes_pod_completed kubernetes_pod_started logStep logWarn spinner_until
+    local host node
+    if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
+    host=$(ekco_host "$2")
+    ekco_needs_plain "$host"
+    for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
+        logStep "Adding $host to the API server's certificate on $node"
+        ekco_regenerate_certificate "$node" "--add-alt-names=$host"
+    done
+    for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
+        spinner_until 120 cert_has_san "$node:6443" "$host" ||
+            logWarn "The API server at $node:6443 does not serve a certificate for $host after 2 minutes"
+    done
+}
+
+function ekco_handle_load_balancer_address_change_post_init() {
+    ekco_needs bail kubernetes_pod_completed kubernetes_pod_started logStep spinner_until
+    local host node
+    if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
+    host=$(ekco_host "$1")
+    ekco_needs_plain "$host"
+    for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
+        logStep "Removing $host from the API server's certificate on $node"
+        ekco_regenerate_certificate "$node" "--drop-alt-names=$host"
+    done
+}
+
+# EKCO restarts kubelets, also that of its own node, which ends "kubectl exec". Its command continues, and
+# writes its result to a file.
+function ekco_handle_load_balancer_address_change_kubeconfigs() {
+    ekco_needs bail get_local_node_name logStep logSuccess spinner_until
+    local log=/tmp/change-lb-log node options result
+    node=$(get_local_node_name)
+    if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
+        ekco_needs_plain "$node"
+        options="--exclude=$node --internal --server=https://localhost:6444"
+    else
+        ekco_needs_plain "$node" "${API_SERVICE_ADDRESS:-}"
+        options="--exclude=$node --server=https://$API_SERVICE_ADDRESS"
+    fi
+    logStep "EKCO points the kubelets of the other nodes to the load balancer's new address"
+    # The result of an earlier change would be taken for that of this one.
+    ekco_exec /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
+    ekco_exec /bin/bash -c "ekco change-load-balancer $options &>$log" || true
+    spinner_until 600 ekco_lb_change_ended ||
+        bail "EKCO has not pointed all kubelets to the new address within 10 minutes. kubectl -n kurl exec deploy/ekc-operator -- ekco status shows why. Then run the installer again."
+    result=$(ekco_exec cat $log) || ekco_api_failed "read $log in EKCO's pod"
+    case $result in
+    *'Result: success'*) logSuccess "All kubelets use the new address" ;;
+    *) bail "EKCO has not pointed all kubelets to the new address: $result" ;;
+    esac
+}
+
+function ekco_lb_change_ended() {
+    ekco_exec cat /tmp/change-lb-log 2>/dev/null | grep -q 'Result:'
+}
+
+function ekco_exec() {
+    kubectl -n kurl exec deploy/ekc-operator --container ekc-operator -- "$@"
+}
+
+# ekco_host_differs OLD NEW reports whether both are set and have different hosts.
+function ekco_host_differs() {
+    [ -n "$1" ] && [ -n "$2" ] && [ "$(ekco_host "$1")" != "$(ekco_host "$2")" ]
+}
+
+# ekco_host prints the host of HOST, HOST:PORT, IPV6 or [IPV6]:PORT.
+function ekco_host() {
+    case $1 in
+    '['*']'*) set -- "${1#\[}" && echo "${1%%]*}" ;;
+    *:*:*) echo "$1" ;;
+    *) echo "${1%%:*}" ;;
+    esac
+}
+
+# ekco_needs_plain rejects what a shell or YAML would not read as a name or an address.
+function ekco_needs_plain() {
+    local name
+    for name in "$@"; do
+        case $name in
+        '' | *[!]A-Za-z0-9.:_[-]*) bail "\"$name\" is not the name or the address of a host. Correct the load balancer's address and run the installer again." ;;
+        esac
+    done
+}
+
+# ekco_regenerate_certificate NODE OPTION changes the API server's certificate on a node. The API server reads the
+# new one without a restart.
+function ekco_regenerate_certificate() {
+    local pod=regen-cert-$1
+    kubectl -n default delete pod "$pod" --ignore-not-found --force --grace-period=0 >/dev/null 2>&1 || true
+    sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_files)/templates/regen-cert.yaml" |
+        kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
+    spinner_until 120 kubernetes_pod_started "$pod" default ||
+        bail "Pod default/$pod has not started within 2 minutes. kubectl -n default describe pod $pod shows why. Then run the installer again."
+    kubectl -n default logs --follow "$pod" || true
+    spinner_until 10 kubernetes_pod_completed "$pod" default || true
+    if [ "$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}')" != Succeeded ]; then
+        bail "Pod default/$pod failed, so the API server's certificate on $1 is not changed. Its log is above. Then run the installer again."
+    fi
+    kubectl -n default delete pod "$pod" >/dev/null || true
+}
+
+# --- Configuration ----------------------------------------------------------------------------------------------
+
+# ekco_read_live writes the present configuration of the cluster, or nothing, and sets EKCO_LIVE_KOTSADM to what an
+# earlier run wanted of enable_ha_kotsadm.
+function ekco_read_live() {
+    local live
+    live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
+        -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}') ||
+        ekco_api_failed "read ConfigMap kurl/ekco-config"
+    EKCO_LIVE_KOTSADM=${live%%$'\n'*}
+    ekco_save "$1/live" printf '%s\n' "${live#*$'\n'}"
+}
+
+# ekco_write_config FROM TO writes config.yaml: what the installer's fields say, fixed values, and keys that kURL has no
+# field for as they are in the cluster.
+function ekco_write_config() {
+    ekco_save "$2/settings" ekco_settings "$2/live"
+    ekco_save "$2/merged" awk -f "$1/merge.awk" file=settings "$2/settings" file=live "$2/live" file=base "$1/templates/config.yaml"
+    ekco_save "$2/config.yaml" sed '/^#/d' "$2/merged"
+    sed -n 's/^#//p' "$2/merged" | while IFS= read -r line; do logWarn "$line"; done
+    # kURL prints this one in the command for joining.
+    # shellcheck disable=SC2034
+    EKCO_AUTH_TOKEN=$(sed -n 's/^storage_migration_auth_token: *//p' "$2/config.yaml" | tr -d "\"' ")
+}
+
+# ekco_settings LIVE prints every key that the installer decides, in the order of deploy/configmap.yaml. kURL passes 0
+# and false as empty strings.
+function ekco_settings() {
+    local rook=${ROOK_VERSION:-} contour=${CONTOUR_VERSION:-} priority=''
+    if [ "$rook" = 1.0.4 ]; then priority='node-critical'; fi
+    ekco_set node_unreachable_toleration "${EKCO_NODE_UNREACHABLE_TOLERATION_DURATION:-5m}"
+    ekco_set clear_dead_nodes "$(ekco_unless "${EKCO_SHOULD_DISABLE_CLEAR_NODES:-}" 1)"
+    ekco_set purge_dead_nodes "$(ekco_unless '' "${EKCO_SHOULD_ENABLE_PURGE_NODES:-}")"
+    ekco_set min_ready_master_nodes "${EKCO_MIN_READY_MASTER_NODE_COUNT:-2}"
+    ekco_set min_ready_worker_nodes "${EKCO_MIN_READY_WORKER_NODE_COUNT:-0}"
+    ekco_set maintain_rook_storage_nodes "$(ekco_unless "${EKCO_ROOK_SHOULD_USE_ALL_NODES:-}" "$rook")"
+    ekco_set rook_storage_nodes "${ROOK_NODES:-}"
+    ekco_set reconcile_rook_mds_placement "$(ekco_unless "${EKCO_ROOK_SHOULD_DISABLE_RECONCILE_MDS_PLACEMENT:-}" "$rook")"
+    ekco_set reconcile_ceph_csi_resources "$(ekco_unless "${EKCO_ROOK_SHOULD_DISABLE_RECONCILE_CEPH_CSI_RESOURCES:-}" "$rook")"
+    ekco_set rotate_certs_image "$(ekco_image rotate_certs_image)"
+    ekco_set rook_priority_class "$priority"
+    ekco_set host_task_image "$(ekco_image host_task_image)"
+    ekco_set enable_internal_load_balancer "$(ekco_unless '' "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}")"
+    ekco_set internal_load_balancer_haproxy_image "$(ekco_image internal_load_balancer_haproxy_image)"
+    ekco_set pod_image_overrides "${EKCO_POD_IMAGE_OVERRIDES:-}"
+    ekco_set restart_failed_envoy_pods "$(ekco_unless "${EKCO_SHOULD_DISABLE_RESTART_FAILED_ENVOY_PODS:-}" "$contour")"
+    ekco_set envoy_pods_not_ready_duration "${EKCO_ENVOY_PODS_NOT_READY_DURATION:-5m}"
+    ekco_set enable_ha_minio "$(ekco_unless "${EKCO_MINIO_SHOULD_DISABLE_MANAGEMENT:-}" "${MINIO_VERSION:-}" "${OPENEBS_LOCALPV:-}")"
+    ekco_set minio_namespace "$(ekco_minio_namespace)"
+    ekco_set minio_util_image "${KURL_UTIL_IMAGE:-}"
+    ekco_set enable_ha_kotsadm "$(ekco_kotsadm "$1")"
+    ekco_set rook_minimum_node_count "${ROOK_MINIMUM_NODE_COUNT:-0}"
+    ekco_set rook_ceph_image "${ROOK_CEPH_IMAGE:-}"
+    ekco_set rook_storage_class "${STORAGE_CLASS:-distributed}"
+    ekco_token "$1"
+}
+
+# ekco_set KEY VALUE prints a line of YAML. Any text stays text.
+function ekco_set() {
+    local plain='^[A-Za-z0-9]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$'
+    if [[ $2 =~ $plain ]]; then
+        echo "$1: $2"
+    else
+        printf '%s: "%s"\n' "$1" "$(printf %s "$2" | sed -z 's/\\/\\\\/g; s/"/\\"/g; s/\n/\\n/g; s/\r/\\r/g; s/\t/\\t/g')"
+    fi
+}
+
+function ekco_is_on() {
+    case $1 in
+    '' | 0 | false) return 1 ;;
+    esac
+}
+
+# ekco_unless DISABLED NEEDED... prints true if all that is needed is on and DISABLED is not.
+function ekco_unless() {
+    local needed
+    if ekco_is_on "$1"; then set -- '' ''; fi
+    shift
+    for needed in "$@"; do
+        if ! ekco_is_on "$needed"; then
+            echo false
+            return 0
+        fi
+    done
+    echo true
+}
+
+function ekco_minio_namespace() {
+    if [ -n "${MINIO_VERSION:-}" ]; then
+        echo "${MINIO_NAMESPACE:-minio}"
+    fi
+}
+
+function ekco_wants_kotsadm() {
+    ekco_unless "${EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT:-}" "${KOTSADM_VERSION:-}" "${OPENEBS_LOCALPV:-}"
+}
+
+# ekco_kotsadm prints enable_ha_kotsadm. kURL drops the field that switches it off, so a "false" that was set by hand stays:
+# one where an earlier run wanted "true".
+function ekco_kotsadm() {
+    if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -q '^enable_ha_kotsadm: *"\?false' "$1"; then
+        echo false
+    else
+        ekco_wants_kotsadm
+    fi
+}
+
+# ekco_token prints the line with the present token, or with a new one. Commands for joining that were printed
+# earlier have the present one.
+function ekco_token() {
+    local key=storage_migration_auth_token
+    grep -m 1 "^$key:.*[A-Za-z0-9]" "$1" ||
+        printf '%s: "%s"\n' $key "$(head -c 1024 /dev/urandom | LC_ALL=C tr -dc A-Za-z0-9 | cut -c 1-64)"
+}
+
+# ekco_check_config asks EKCO itself whether it would accept the configuration.
+function ekco_check_config() {
+    local said code=0 line problem='^ekco: invalid configuration: ([a-z_]+) (is .*) \(/kustomize/config.yaml.*\): (want .*)$'
+    said=$(ekco_run check-config "$(cd "$1" && pwd):/kustomize:ro" operator --check-config /kustomize/config.yaml 2>&1) || code=$?
+    if [ $code = 2 ]; then
+        while IFS= read -r line; do
+            if [[ $line =~ $problem ]]; then
+                line="$(ekco_field "${BASH_REMATCH[1]}") ${BASH_REMATCH[2]}: ${BASH_REMATCH[3]}"
+            fi
+            echo "$line" >&2
+        done <<<"$said"
+        bail "EKCO would not start with this configuration. Nothing is applied. Correct the values above and run the installer again."
+    fi
+    if [ $code != 0 ]; then
+        bail "Cannot run EKCO's image to check the configuration: $said. Repair that and run the installer again."
+    fi
+    case $said in
+    *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing is applied. Remove the field, or use another version." ;;
+    esac
+}
+
+# ekco_field prints where an administrator sets a key.
+function ekco_field() {
+    case $1 in
+    node_unreachable_toleration) echo ekco.nodeUnreachableToleration ;;
+    min_ready_master_nodes) echo ekco.minReadyMasterNodeCount ;;
+    min_ready_worker_nodes) echo ekco.minReadyWorkerNodeCount ;;
+    pod_image_overrides) echo ekco.podImageOverrides ;;
+    envoy_pods_not_ready_duration) echo ekco.envoyPodsNotReadyDuration ;;
+    rook_minimum_node_count) echo rook.minimumNodeCount ;;
+    rook_storage_class) echo rook.storageClassName ;;
+    minio_namespace) echo minio.namespace ;;
+    *) echo "$1 in ConfigMap kurl/ekco-config" ;;
+    esac
+}
+
+# --- Manifests --------------------------------------------------------------------------------------------------
+
+# ekco_write_manifests FROM TO writes the kustomization: the manifests of every cluster, and the permissions for add-ons
+# that are there or will be.
+function ekco_write_manifests() {
+    local from=$1/templates to=$2 minio file hash
+    local files=(rbac.yaml deployment.yaml service.yaml)
+    minio=$(ekco_minio_namespace)
+    hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | md5sum | cut -d ' ' -f 1)
+    if kubernetes_resource_exists default namespace rook-ceph; then files+=(rook.yaml); fi
+    if [ -n "$minio" ]; then files+=(minio.yaml); fi
+    if [ -n "${KOTSADM_VERSION:-}" ]; then files+=(kotsadm.yaml); fi
+    if ekco_is_on "${EKCO_OPTIONAL_RBAC:-}"; then files+=(optional.yaml); fi
+    if ekco_wants_scaling; then files+=(scaling.yaml); fi
+    ekco_save "$to/configmap.yaml" ekco_configmap "$from/configmap.yaml" "$to/config.yaml"
+    for file in "${files[@]}"; do
+        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/" "$from/$file"
+    done
+    for file in kurl ${minio:+"$minio"}; do
+        if ! kubernetes_resource_exists default namespace "$file"; then
+            ekco_save "$to/namespace-$file.yaml" printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: \"$file\""
+            files+=("namespace-$file.yaml")
+        fi
+    done
+    files+=(configmap.yaml)
+    ekco_save "$to/kustomization.yaml" printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' \
+        'resources:' "${files[@]/#/  - }"
+}
+
+# ekco_configmap TEMPLATE CONFIG
+function ekco_configmap() {
+    sed "s/__WANTED__/$(ekco_wants_kotsadm)/" "$1"
+    sed 's/^/    /' "$2"
+}
+
+# ekco_wants_scaling reports whether the cluster needs StorageClass scaling until it has enough nodes for Ceph.
+function ekco_wants_scaling() {
+    [ "${ROOK_MINIMUM_NODE_COUNT:-0}" -gt 1 ] || return 1
+    if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
+        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates a Ceph cluster only from 3 on"
+    fi
+    ! kubernetes_resource_exists default storageclass "${STORAGE_CLASS:-distributed}" &&
+        ! kubernetes_resource_exists default storageclass scaling
+}
+
+# EKCO's webhook for the priority of Rook's pods acts in namespaces with this label.
+function ekco_label_rook() {
+    local label='rook-priority.kurl.sh-'
+    if ! kubernetes_resource_exists default namespace rook-ceph; then return 0; fi
+    if [ "${ROOK_VERSION:-}" = 1.0.4 ]; then label='rook-priority.kurl.sh='; fi
+    kubectl label namespace rook-ceph --overwrite $label >/dev/null || ekco_api_failed "label namespace rook-ceph"
+}
+
+# --- Hosts and images -------------------------------------------------------------------------------------------
+
+function ekco_install_purge_command() {
+    local to=$EKCO_HOST_BIN/ekco-purge-node
+    if ! cmp -s "$1/ekco-purge-node" "$to"; then
+        ekco_save "$to" cat "$1/ekco-purge-node"
+    fi
+    chmod u+x "$to" || ekco_cannot_write "$to"
+}
+
+function ekco_load_override_images() {
+    if [ -n "${EKCO_POD_IMAGE_OVERRIDES:-}" ] && [ "${AIRGAP:-}" = 1 ] && [ -d "$DIR/image-overrides" ]; then
+        logStep "Loading the images of ekco.podImageOverrides"
+        load_images "$DIR/image-overrides"
+    fi
+}
+
+# ekco_wait_for_overrides waits until EKCO replaces images in new pods, because the next add-ons create pods.
+function ekco_wait_for_overrides() {
+    local seconds=300 reason
+    if [ -z "${EKCO_POD_IMAGE_OVERRIDES:-}" ]; then return 0; fi
+    ekco_load_override_images
+    logStep "Waiting until EKCO replaces images in new pods"
+    until spinner_until $seconds kubernetes_resource_exists default mutatingwebhookconfigurations pod-image-overrides.kurl.sh; do
+        reason=$(ekco_not_yet)
+        if [ -z "$reason" ]; then
+            bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. Look at kubectl -n kurl logs deploy/ekc-operator, then run the installer again."
+        fi
+        log "EKCO does not replace images yet: $reason"
+        seconds=30
+    done
+}
+
+# ekco_not_yet prints why the operator has not registered its webhook yet, or nothing.
+function ekco_not_yet() {
+    ekco_exec ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
+}
+
+function ekco_files() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
+
+# ekco_image KEY prints the image that a key of the configuration has in this version.
+function ekco_image() {
+    sed -n "s/^$1: //p" "$(ekco_files)/templates/config.yaml"
+}
+
+# ekco_full_name prints the name of an image with its registry, as containerd needs it.
+function ekco_full_name() {
+    case $1 in
+    */*) echo "docker.io/$1" ;;
+    *) echo "docker.io/library/$1" ;;
+    esac
+}
+
+function ekco_has_docker() { [ -n "${DOCKER_VERSION:-}" ]; }
+
+function ekco_ctr() {
+    local address=''
+    if declare -F "${K8S_DISTRO:-}_get_containerd_sock" >/dev/null; then
+        address=$("${K8S_DISTRO}_get_containerd_sock")
+    fi
+    ctr ${address:+--address "$address"} --namespace k8s.io "$@"
+}
+
+# ekco_needs_image IMAGE ID ends the installer if the image is not on this host.
+function ekco_needs_image() {
+    local load='gunzip -c FILE | ctr -n k8s.io images import -'
+    if ekco_has_docker; then
+        load='docker load -i FILE'
+        if docker image inspect "$1" >/dev/null 2>&1; then return 0; fi
+    elif [ -n "$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")")" ]; then
+        return 0
+    fi
+    bail "Image $(ekco_full_name "$1") is not on this host. Load it from $(ekco_files)/images/$2.tar.gz (${load/FILE/$2.tar.gz}), then run the installer again."
+}
+
+# ekco_run NAME MOUNT ARGUMENT... runs ekco in a container. MOUNT is HOSTDIR:DIR[:ro], or empty.
+function ekco_run() {
+    local name=$1 mount=$2 image from to mode options=()
+    image=$(ekco_image host_task_image)
+    shift 2
+    if ekco_has_docker; then
+        docker run --rm --entrypoint /usr/bin/ekco ${mount:+--volume "$mount"} "$image" "$@"
+        return
+    fi
+    if [ -n "$mount" ]; then
+        IFS=: read -r from to mode <<<"$mount"
+        options=(--mount "type=bind,src=$from,dst=$to,options=rbind:${mode:-rw}")
+    fi
+    ekco_remove_container "$name"
+    ekco_ctr run --rm ${options[@]+"${options[@]}"} "$(ekco_full_name "$image")" "$name" ekco "$@"
+}
+
+# ekco_remove_container removes a container that is left from an installer that was killed.
+function ekco_remove_container() {
+    if ekco_has_docker; then
+        docker rm --force "$1" >/dev/null 2>&1 || true
+        return 0
+    fi
+    if [ -z "$(ekco_ctr containers list --quiet "id==$1" || true)" ]; then return 0; fi
+    ekco_ctr tasks kill --signal SIGKILL "$1" >/dev/null 2>&1 || true
+    ekco_ctr tasks delete --force "$1" >/dev/null 2>&1 || true
+    ekco_ctr containers delete "$1" >/dev/null 2>&1 || true
+}
+
+# --- Errors -----------------------------------------------------------------------------------------------------
+
+# ekco_needs names the functions that kURL lacks.
+function ekco_needs() {
+    local name missing=''
+    for name in "$@"; do
+        if ! declare -F "$name" >/dev/null; then missing="$missing $name"; fi
+    done
+    if [ -n "$missing" ]; then
+        echo "EKCO $EKCO_VERSION needs functions that this version of kURL does not have:$missing. Use a newer kURL." >&2
+        exit 1
+    fi
+}
+
+# ekco_save FILE COMMAND... writes the command's output to a file, through a symbolic link.
+function ekco_save() {
+    local file=$1
+    shift
+    { mkdir -p "${file%/*}" && "$@" >"$file"; } || ekco_cannot_write "$file"
+}
+
+function ekco_cannot_write() {
+    bail "Cannot write $1. The reason is above: free space or make it writable, and run the installer again."
+}
+
+function ekco_api_failed() {
+    bail "Cannot $1. The reason is above. Check that the Kubernetes API answers (kubectl get nodes), and run the installer again."
+}

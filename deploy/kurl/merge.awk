@@ -1,0 +1,36 @@
+# Prints the configuration from three files, which "file" names: settings, what the installer decides; live, what the
+# cluster has; base, the keys of kURL with their defaults. As comments it prints what changes that may have been set by
+# hand. A value may have more lines.
+function value(text) {
+    sub(/^[^:]*:[ \t]*/, "", text)
+    if (text ~ /^".*"$/) text = substr(text, 2, length(text) - 2)
+    return text
+}
+function say(text) {
+    gsub(/\n/, " ", text)
+    print "#ConfigMap kurl/ekco-config: " text
+}
+/^#/ || /^---/ || /^[ \t]*$/ { next }
+/^["\047]?[A-Za-z_0-9]+["\047]?[ \t]*:/ {
+    key = tolower($0); sub(/[ \t]*:.*/, "", key); gsub(/["\047]/, "", key)
+    if (!((file, key) in text)) order[file, ++count[file]] = key
+    text[file, key] = $0
+    next
+}
+key != "" { text[file, key] = text[file, key] "\n" $0 }
+END {
+    for (i = 1; i <= count["base"]; i++) {
+        key = order["base", i]; known[key] = 1
+        differs = 0
+        new = text["base", key]
+        if (("settings", key) in text) new = text["settings", key]
+        if (("live", key) in text) differs = value(text["live", key]) != value(new)
+        if (differs && !(("settings", key) in text)) {
+            say(key " stays " value(text["live", key]) "; by default it is " value(new))
+            new = text["live", key]
+        } else if (differs && key != "storage_migration_auth_token")
+            say(key " was " value(text["live", key]) " and becomes " value(new))
+        print new
+    }
+    for (i = 1; i <= count["live"]; i++) if (!(order["live", i] in known)) print text["live", order["live", i]]
+}

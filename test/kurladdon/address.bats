@@ -1,0 +1,125 @@
+load world
+
+changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ekco_handle_load_balancer_address_change_$1" "${@:2}"; }
+
+@test "the host of an address" {
+	while read -r address host; do
+		run installer.sh call ekco_host "$address"
+		[ "$output" = "$host" ] || fails "$address"
+	done <<-'END'
+		10.0.0.1:6443 10.0.0.1
+		lb.example lb.example
+		lb.example:6443 lb.example
+		[fd00::1]:6443 fd00::1
+		[fd00::1] fd00::1
+		fd00::1 fd00::1
+		localhost:6444 localhost
+	END
+}
+
+@test "nothing happens without an old address, or if the host stays" {
+	changes pre_init lb.example
+	ok
+	changes pre_init lb.example:6443 lb.example:8443
+	ok
+	changes post_init "[fd00::1]:6443" fd00::1
+	ok
+	changes post_init
+	ok
+	not_called kubectl
+}
+
+@test "a new host is added to the certificates of the other primaries" {
+	printf '%s\n' "primary-2:6443 fd00::7" "primary-3:6443 fd00::7" >"$STATE/sans"
+	changes pre_init lb.example:6443 "[fd00::7]:6443"
+	ok
+	silent WARN
+	for node in primary-2 primary-3; do
+		pod=$STATE/created-regen-cert-$node
+		grep -qx "  namespace: default" "$pod"
+		grep -qx "    kubernetes.io/hostname: \"$node\"" "$pod"
+		grep -qx "    - operator: Exists" "$pod"
+		grep -qx "      image: replicated/ekco:v0.29.0" "$pod"
+		grep -qx '      command: \[ekco, regen-cert, "--add-alt-names=fd00::7"\]' "$pod"
+		! grep __ "$pod"
+		called "kubectl -n default logs --follow regen-cert-$node"
+		[ ! -e "$STATE/cluster/pod/regen-cert-$node" ]
+	done
+	called "spinner_until 120 cert_has_san primary-3:6443 fd00::7"
+}
+
+@test "a certificate without the new host is only a warning" {
+	changes pre_init lb.example new.example
+	ok
+	says "WARN The API server at primary-2:6443 does not serve a certificate for new.example"
+}
+
+@test "the old host is dropped after the change" {
+	changes post_init lb.example:6443 localhost:6444
+	ok
+	grep -qx '      command: \[ekco, regen-cert, "--drop-alt-names=lb.example"\]' "$STATE/created-regen-cert-primary-3"
+	not_called cert_has_san
+}
+
+@test "a pod that fails, or does not start, ends the installer" {
+	echo Failed >"$STATE/phase"
+	changes pre_init a b
+	refused "Pod default/regen-cert-primary-2 failed" "run the installer again"
+	[ ! -e "$STATE/created-regen-cert-primary-3" ]
+	echo Pending >"$STATE/phase"
+	changes pre_init a b
+	refused "Pod default/regen-cert-primary-2 has not started within 2 minutes"
+	# The pod of the failed run is in the way.
+	echo Succeeded >"$STATE/phase"
+	changes pre_init a b
+	ok
+}
+
+@test "a host that is not a name never reaches a pod" {
+	changes pre_init a 'b"]; $(touch pwned)'
+	refused 'is not the name or the address of a host'
+	not_called "kubectl -n default create"
+	[ ! -e pwned ]
+}
+
+# EKCO's pod, which writes the log as the real one does: it can end "kubectl exec" before its command ends.
+pod() {
+	cat >"$STATE/pod" <<-END
+		#!/bin/bash
+		echo "\$*" >>"$STATE/pod-calls"
+		case "\$*" in
+		*": >/tmp"*) : >"$STATE/log" ;;
+		*change-load-balancer*) $1 ;;
+		cat*) cat "$STATE/log" ;;
+		esac
+	END
+	chmod +x "$STATE/pod"
+}
+
+@test "kubelets are pointed to the new address, even if kubectl exec breaks" {
+	pod "echo 'Result: success' >$STATE/log; exit 137"
+	changes kubeconfigs
+	refused "is not the name or the address of a host" # neither kind of load balancer
+	run env API_SERVICE_ADDRESS="[fd00::7]:6443" installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	ok
+	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --server=https://[fd00::7]:6443 &>/tmp/change-lb-log' "$STATE/pod-calls"
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	ok
+	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --internal --server=https://localhost:6444 &>/tmp/change-lb-log' "$STATE/pod-calls"
+}
+
+@test "a change that fails ends the installer with EKCO's reason" {
+	pod "echo 'Result: node worker-1 does not answer' >$STATE/log"
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	refused "Result: node worker-1 does not answer"
+}
+
+@test "the result of an earlier change does not count" {
+	echo 'Result: success' >"$STATE/log"
+	pod ":"
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	refused "within 10 minutes"
+	rm "$STATE/pod"
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	refused "Cannot run a command in EKCO's pod"
+}

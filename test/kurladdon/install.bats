@@ -1,0 +1,261 @@
+load world
+
+applied() { (cd "$STATE/applied" && echo *); }
+
+@test "a fresh install applies everything" {
+	installs
+	ok
+	[ "$(config | wc -l)" -eq 47 ] || fails "$(config | wc -l) keys"
+	[ "$(applied)" = "configmap.yaml deployment.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
+	cmp "$EKCO_HOST_BIN/ekco-purge-node" "$BATS_TEST_DIRNAME/../../deploy/host/ekco-purge-node"
+	[ -x "$EKCO_HOST_BIN/ekco-purge-node" ]
+	grep -qx EKCO_ADDRESS=10.0.0.1:31880 "$STATE/variables"
+	grep -qxE 'EKCO_AUTH_TOKEN=[A-Za-z0-9]{64}' "$STATE/variables"
+	has "storage_migration_auth_token: \"$(sed -n 's/EKCO_AUTH_TOKEN=//p' "$STATE/variables")\""
+	nothing_deleted
+	[ "$(find "$EKCO_HOST_ETC" -type f)" = "" ]
+}
+
+@test "a second run keeps the token and the pod" {
+	installs
+	token=$(cat "$STATE/variables") pod=$(cat "$STATE/pod-uid") before=$(config)
+	installs
+	ok
+	[ "$token" = "$(cat "$STATE/variables")" ] && [ "$before" = "$(config)" ]
+	[ "$pod" = "$(cat "$STATE/pod-uid")" ]
+	silent WARN
+	nothing_deleted
+	# The hash leaves the token out.
+	edits 's/^storage_migration_auth_token: .*/storage_migration_auth_token: "other"/'
+	installs
+	has 'storage_migration_auth_token: "other"'
+	[ "$pod" = "$(cat "$STATE/pod-uid")" ]
+}
+
+@test "a changed field is a new pod with the new value" {
+	installs
+	pod=$(cat "$STATE/pod-uid")
+	installs EKCO_SHOULD_ENABLE_PURGE_NODES=1
+	ok
+	has "purge_dead_nodes: true"
+	[ "$pod" != "$(cat "$STATE/pod-uid")" ]
+	says "purge_dead_nodes was false and becomes true"
+}
+
+@test "keys without a field survive, and what is overwritten is named" {
+	installs ROOK_VERSION=1.12.8
+	edits -e 's/^maintain_rook_storage_nodes: true/maintain_rook_storage_nodes: false/' -e 's/^max_ceph_pool_replication: 3/max_ceph_pool_replication: 2/' \
+		-e '$a journal_retention: 720h\nOSD_purge_wait: "10m"\n# a comment\nminio_copy_bandwidth:\n  16Mi'
+	installs ROOK_VERSION=1.12.8
+	ok
+	has "journal_retention: 720h"
+	has 'OSD_purge_wait: "10m"'
+	has "  16Mi"
+	has "max_ceph_pool_replication: 2"
+	has "maintain_rook_storage_nodes: true"
+	says "maintain_rook_storage_nodes was false and becomes true"
+	says "max_ceph_pool_replication stays 2; by default it is 3"
+	before=$(config)
+	installs ROOK_VERSION=1.12.8
+	ok
+	[ "$before" = "$(config)" ]
+}
+
+@test "enable_ha_kotsadm stays off if it was switched off by hand" {
+	both="KOTSADM_VERSION=1.120.0 OPENEBS_LOCALPV=1"
+	installs KOTSADM_VERSION=1.120.0
+	has "enable_ha_kotsadm: false"
+	# This was not by hand: there was no storage for it.
+	installs $both
+	has "enable_ha_kotsadm: true"
+	edits 's/^enable_ha_kotsadm: true/enable_ha_kotsadm: false/'
+	installs $both
+	installs $both
+	ok
+	has "enable_ha_kotsadm: false"
+	edits 's/^enable_ha_kotsadm: false/enable_ha_kotsadm: true/'
+	installs $both
+	has "enable_ha_kotsadm: true"
+	installs $both EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT=1
+	has "enable_ha_kotsadm: false"
+}
+
+@test "an upgrade from kURL's EKCO keeps the token" {
+	mkdir -p "$STATE/cluster/configmap"
+	{ echo && sed -e 's/v0.29.0/v0.28.14/' -e 's/^\(storage_migration_auth_token: \).*/\1"'"$(printf 'a%.0s' {1..64})"'"/' addons/ekco/0.29.0/templates/config.yaml; } >"$STATE/cluster/configmap/ekco-config"
+	installs
+	ok
+	has "host_task_image: replicated/ekco:v0.29.0"
+	has "storage_migration_auth_token: \"$(printf 'a%.0s' {1..64})\""
+	says "host_task_image was replicated/ekco:v0.28.14 and becomes replicated/ekco:v0.29.0"
+	silent aaaa
+}
+
+@test "permissions depend on the add-ons that there are" {
+	installs MINIO_VERSION=1 MINIO_NAMESPACE=objects KOTSADM_VERSION=1
+	ok
+	[ "$(applied)" = "configmap.yaml deployment.yaml kotsadm.yaml minio.yaml namespace-kurl.yaml namespace-objects.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
+	grep -qx '  namespace: "objects"' "$STATE/applied/minio.yaml"
+	not_called "kubectl label"
+	# A later run adds what an earlier one left out.
+	mkdir -p "$STATE/cluster/namespace"
+	touch "$STATE/cluster/namespace/"{kurl,rook-ceph,minio}
+	installs MINIO_VERSION=1 ROOK_VERSION=1.12.8 EKCO_OPTIONAL_RBAC=1
+	ok
+	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml optional.yaml rbac.yaml rook.yaml service.yaml" ] || fails "$(applied)"
+	grep -qx '  namespace: "minio"' "$STATE/applied/minio.yaml"
+	called "kubectl label namespace rook-ceph --overwrite rook-priority.kurl.sh-"
+}
+
+@test "Rook 1.0.4 gets its priority class, although the file is sourced again" {
+	mkdir -p "$STATE/cluster/namespace"
+	touch "$STATE/cluster/namespace/rook-ceph"
+	installs ROOK_VERSION=1.0.4
+	ok
+	has "rook_priority_class: node-critical"
+	grep -q -- 'label namespace rook-ceph --overwrite rook-priority.kurl.sh=$' "$STATE/calls"
+}
+
+@test "StorageClass scaling is there until that of Ceph is" {
+	installs ROOK_MINIMUM_NODE_COUNT=1
+	[ ! -e "$STATE/applied/scaling.yaml" ]
+	installs ROOK_MINIMUM_NODE_COUNT=3
+	ok
+	[ -e "$STATE/applied/scaling.yaml" ]
+	silent "only from 3 on"
+	touch "$STATE/cluster/storageclass/distributed"
+	installs ROOK_MINIMUM_NODE_COUNT=3
+	[ ! -e "$STATE/applied/scaling.yaml" ]
+	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
+	[ -e "$STATE/applied/scaling.yaml" ]
+	says "rook.minimumNodeCount is 2: EKCO creates a Ceph cluster only from 3 on"
+}
+
+@test "ekco_already_applied does what ekco does" {
+	run installer.sh call ekco_already_applied
+	ok
+	has "host_task_namespace: kurl"
+}
+
+@test "a primary that joins gets ekco-purge-node, a worker does not" {
+	run installer.sh join
+	ok
+	[ -z "$(ls "$EKCO_HOST_BIN")" ]
+	run env MASTER=1 installer.sh join
+	ok
+	[ -x "$EKCO_HOST_BIN/ekco-purge-node" ]
+	rm "$EKCO_HOST_BIN/ekco-purge-node"
+	touch "$EKCO_HOST_ETC/kubernetes/manifests/kube-apiserver.yaml"
+	run installer.sh join
+	ok
+	[ -x "$EKCO_HOST_BIN/ekco-purge-node" ]
+	not_called kubectl
+}
+
+@test "images of overrides are loaded only without a network" {
+	run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh join
+	ok
+	not_called load_images
+	mkdir image-overrides
+	run env EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1 installer.sh join
+	ok
+	called "load_images ./image-overrides"
+}
+
+@test "the hook waits for the webhook, and longer while the operator has a reason" {
+	waits() { run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh call ekco_wait_for_overrides; }
+	mkdir -p "$STATE/cluster/mutatingwebhookconfigurations"
+	printf '#!/bin/sh\nexit 1\n' >"$STATE/pod"
+	chmod +x "$STATE/pod"
+	waits
+	refused "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes"
+	# The third answer is the last.
+	cat >"$STATE/pod" <<-'END'
+		#!/bin/sh
+		[ "$*" = "ekco explain pod-image-overrides" ] || exit 1
+		echo x >>"$STATE/asked"
+		[ "$(wc -l <"$STATE/asked")" -lt 3 ] || touch "$STATE/cluster/mutatingwebhookconfigurations/pod-image-overrides.kurl.sh"
+		echo "not yet: the journal is being verified"
+	END
+	waits
+	ok
+	says "EKCO does not replace images yet: the journal is being verified"
+	[ "$(wc -l <"$STATE/asked")" -eq 3 ]
+	waits
+	ok
+}
+
+@test "an older kURL is told which function it lacks" {
+	for name in bail load_images kubernetes_resource_exists; do
+		installs KURL_LACKS=$name
+		refused "does not have: $name."
+	done
+	not_called "kubectl apply"
+}
+
+@test "without the image the hook says how to load it, and a second run succeeds" {
+	cp "$STATE/images" images
+	: >"$STATE/images"
+	installs
+	refused "docker.io/replicated/ekco:v0.29.0 is not on this host" "gunzip -c ekco.tar.gz | ctr -n k8s.io images import -"
+	not_called "kubectl apply"
+	installs DOCKER_VERSION=20.10
+	refused "docker load"
+	cp images "$STATE/images"
+	installs
+	ok
+	installs DOCKER_VERSION=20.10
+	ok
+}
+
+@test "an API that goes away is reported, and a second run repairs the installation" {
+	for file in api-down api-fails-at-apply; do
+		touch "$STATE/$file"
+		installs
+		refused "run the installer again" "refused"
+		rm "$STATE/$file"
+	done
+	installs
+	ok
+	has "node_unreachable_toleration: 5m"
+}
+
+@test "a full disk is reported, and a second run repairs the installation" {
+	mkdir -p kustomize/ekco
+	ln -s /dev/full kustomize/ekco/config.yaml
+	installs KEEP_KUSTOMIZE=1
+	refused "Cannot write ./kustomize/ekco/config.yaml" "No space left"
+	not_called "kubectl apply"
+	ln -s /dev/full "$EKCO_HOST_BIN/ekco-purge-node"
+	installs
+	refused "Cannot write $EKCO_HOST_BIN/ekco-purge-node"
+	rm "$EKCO_HOST_BIN/ekco-purge-node"
+	installs
+	ok
+}
+
+@test "the hook writes through symbolic links" {
+	mkdir elsewhere
+	mv kustomize/ekco . 2>/dev/null || mkdir ekco
+	ln -s "$PWD/ekco" kustomize/ekco
+	ln -s "$PWD/elsewhere/purge" "$EKCO_HOST_BIN/ekco-purge-node"
+	installs KEEP_KUSTOMIZE=1
+	ok
+	[ -L "$EKCO_HOST_BIN/ekco-purge-node" ] && [ -x elsewhere/purge ]
+	[ -L kustomize/ekco ] && [ -e ekco/kustomization.yaml ]
+}
+
+@test "a read-only directory is reported" {
+	export EKCO_HOST_BIN
+	run unshare --mount sh -c 'mount --bind "$EKCO_HOST_BIN" "$EKCO_HOST_BIN" && mount -o remount,bind,ro "$EKCO_HOST_BIN" && installer.sh install'
+	refused "Cannot write $EKCO_HOST_BIN/ekco-purge-node" "Read-only file system"
+	run unshare --mount sh -c 'mount --bind kustomize kustomize && mount -o remount,bind,ro kustomize && KEEP_KUSTOMIZE=1 installer.sh install'
+	refused "Cannot write ./kustomize/ekco" "Read-only file system"
+}
+
+@test "a container of an installer that was killed is removed" {
+	mkdir -p "$STATE/containers"
+	touch "$STATE/containers/check-config"
+	installs
+	ok
+}

@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# The functions of kURL's scripts that the add-on may call, written from what is known of their behaviour. Time does
+# not pass in them: each look of spinner_until counts as $KURL_STEP seconds. With $KURL_SLEEP it does.
+
+log() { echo "$*" >&2; }
+logStep() { echo "STEP $*" >&2; }
+logSuccess() { echo "SUCCESS $*" >&2; }
+logWarn() { echo "WARN $*" >&2; }
+logFail() { echo "FAIL $*" >&2; }
+
+bail() {
+	echo "BAIL $*" >&2
+	exit 1
+}
+
+commandExists() { command -v "$1" >/dev/null; }
+
+# The arguments are split again on blanks, as in kURL.
+spinner_until() {
+	local limit=$1 waited=0
+	shift
+	echo "spinner_until $limit $*" >>"$STATE/calls"
+	# shellcheck disable=SC2048
+	until $*; do
+		if [ -n "${KURL_SLEEP:-}" ]; then sleep "$KURL_SLEEP"; fi
+		waited=$((waited + ${KURL_STEP:-30}))
+		if [ "$waited" -ge "$limit" ]; then return 1; fi
+	done
+}
+
+sleep_spinner() { echo "sleep_spinner $1" >>"$STATE/calls"; }
+
+kubernetes_resource_exists() { kubectl -n "$1" get "$2" "$3" >/dev/null 2>&1; }
+kubernetes_is_master() { [ -f "$EKCO_HOST_ETC/kubernetes/manifests/kube-apiserver.yaml" ]; }
+kubernetes_get_control_plane_label() { echo node-role.kubernetes.io/control-plane=; }
+get_local_node_name() { echo primary-1; }
+
+kubernetes_pod_phase() { kubectl -n "$2" get pod "$1" -o 'jsonpath={.status.phase}' 2>/dev/null; }
+kubernetes_pod_started() { case "$(kubernetes_pod_phase "$@")" in Running | Failed | Succeeded) ;; *) return 1 ;; esac }
+kubernetes_pod_completed() { case "$(kubernetes_pod_phase "$@")" in Failed | Succeeded) ;; *) return 1 ;; esac }
+
+# A file says which names the certificates have.
+cert_has_san() { grep -qxF "$1 $2" "$STATE/sans" 2>/dev/null; }
+
+load_images() { echo "load_images $1" >>"$STATE/calls"; }
+kubeadm_get_containerd_sock() { echo /run/containerd/containerd.sock; }

@@ -1,0 +1,151 @@
+load world
+
+manifest=kubernetes/manifests/haproxy.yaml
+
+# HAProxy runs as if the kubelet had started it.
+bootstrapped() {
+	mkdir -p "$EKCO_HOST_ETC/haproxy"
+	[ -e "$EKCO_HOST_ETC/$manifest" ] || run installer.sh call ekco_bootstrap_internal_lb
+	touch "$STATE/lb-answers"
+	: >"$STATE/calls"
+}
+
+bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
+
+@test "a first primary becomes highly available, with a temporary load balancer" {
+	installs EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 PRIVATE_ADDRESS=10.0.0.1
+	ok
+	grep -qx HA_CLUSTER=1 "$STATE/variables"
+	grep -qx LOAD_BALANCER_ADDRESS=localhost "$STATE/variables"
+	grep -qx LOAD_BALANCER_PORT=6444 "$STATE/variables"
+	grep -q 'server k8s-primary-0 10.0.0.1:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	grep -q 'haproxy:3.4.2-alpine3.24' "$EKCO_HOST_ETC/$manifest"
+	called "run --detach --net-host --mount type=bind,src=$EKCO_HOST_ETC/haproxy,dst=/usr/local/etc/haproxy,options=rbind:ro docker.io/library/haproxy:3.4.2-alpine3.24 bootstrap-lb"
+	not_called "sleep_spinner"
+	[ ! -e "$STATE/containers/bootstrap-lb" ] # kubeadm has run
+	has "enable_internal_load_balancer: true"
+}
+
+@test "without the load balancer nothing of it happens" {
+	installs PRIVATE_ADDRESS=10.0.0.1
+	ok
+	grep -qx HA_CLUSTER= "$STATE/variables"
+	[ -z "$(find "$EKCO_HOST_ETC" -type f)" ]
+}
+
+@test "with Docker the load balancer's port is published" {
+	bootstraps DOCKER_VERSION=20.10 PRIMARY_HOST=10.0.0.1,fd00::2
+	ok
+	called "docker run --detach --rm --name bootstrap-lb --publish 6444:6444 --volume $EKCO_HOST_ETC/haproxy:/usr/local/etc/haproxy:ro haproxy:3.4.2-alpine3.24"
+	grep -q '10.0.0.1:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	grep -q 'fd00::2' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	run env DOCKER_VERSION=20.10 installer.sh call ekco_cleanup_bootstrap_internal_lb
+	ok
+	[ ! -e "$STATE/containers/bootstrap-lb" ]
+}
+
+@test "a manifest that is right keeps its time" {
+	bootstrapped
+	touch -d 2020-01-01 "$EKCO_HOST_ETC/$manifest"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$(stat -c %Y "$EKCO_HOST_ETC/$manifest")" = "$(date -d 2020-01-01 +%s)" ]
+	not_called sleep_spinner
+	[ ! -e "$STATE/containers/bootstrap-lb" ]
+	[ ! -e "$EKCO_HOST_ETC/haproxy/haproxy.cfg" ]
+}
+
+@test "a manifest with another image is written, and the kubelet gets time" {
+	bootstrapped
+	sed -i 's/haproxy:3.4.2/haproxy:2.9.1/' "$EKCO_HOST_ETC/$manifest"
+	bootstraps
+	ok
+	grep -q 'haproxy:3.4.2' "$EKCO_HOST_ETC/$manifest"
+	called "sleep_spinner 60"
+	called "spinner_until 300 ekco_lb_answers"
+}
+
+@test "without primaries no configuration is written" {
+	mkdir -p "$EKCO_HOST_ETC/haproxy"
+	echo old >"$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	bootstraps PRIVATE_ADDRESS=10.0.0.9
+	ok
+	[ "$(cat "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" = old ]
+	[ -e "$EKCO_HOST_ETC/$manifest" ] && [ ! -e "$STATE/containers/bootstrap-lb" ]
+}
+
+@test "primaries that EKCO refuses leave the configuration as it is" {
+	mkdir -p "$EKCO_HOST_ETC/haproxy"
+	echo old >"$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	bootstraps PRIMARY_HOST='not an address'
+	refused "cannot generate $EKCO_HOST_ETC/haproxy/haproxy.cfg" "run the installer again"
+	[ "$(cat "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" = old ]
+}
+
+@test "the configuration can be read by HAProxy under umask 027, and is the same file" {
+	umask 027
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$(stat -c %a "$EKCO_HOST_ETC/haproxy" "$EKCO_HOST_ETC/haproxy/haproxy.cfg" | xargs)" = "755 644" ] || fails "$(ls -la "$EKCO_HOST_ETC/haproxy")"
+	inode=$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")
+	bootstraps PRIMARY_HOST=10.0.0.1,10.0.0.2
+	ok
+	[ "$inode" = "$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" ]
+}
+
+@test "on a primary EKCO is made to write the configuration of all nodes" {
+	mkdir -p "$STATE/cluster/configmap"
+	touch "$STATE/cluster/configmap/update-internallb"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	[ -e "$STATE/cluster/configmap/update-internallb" ]
+	touch "$EKCO_HOST_ETC/kubernetes/manifests/kube-apiserver.yaml"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ ! -e "$STATE/cluster/configmap/update-internallb" ]
+	touch "$STATE/api-down"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+}
+
+@test "a load balancer that stops to answer is reported" {
+	bootstrapped
+	# It answers once, before the manifest is written.
+	cat >curl <<-'END'
+		#!/bin/bash
+		[ -e "$STATE/lb-answers" ] && rm "$STATE/lb-answers"
+	END
+	chmod +x curl
+	PATH=$PWD:$PATH bootstraps
+	refused "does not answer at https://localhost:6444/healthz after 5 minutes"
+}
+
+@test "without an image the hook says how to load it" {
+	cp "$STATE/images" images
+	sed -i /ekco/d "$STATE/images"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	refused "docker.io/replicated/ekco:v0.29.0 is not on this host" "ekco.tar.gz"
+	cp images "$STATE/images"
+	sed -i /haproxy/d "$STATE/images"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	refused "docker.io/library/haproxy:3.4.2-alpine3.24 is not on this host" "haproxy.tar.gz"
+}
+
+@test "a node that joins bootstraps the load balancer, without ekco_pre_init" {
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 PRIMARY_HOST=10.0.0.1,10.0.0.2 installer.sh join
+	ok
+	grep -q '10.0.0.2:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	[ -e "$STATE/containers/bootstrap-lb" ]
+	# kURL calls the hook again in an upgrade, when the kubelet runs HAProxy.
+	touch "$STATE/lb-answers"
+	: >"$STATE/calls"
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh join
+	ok
+	not_called bootstrap-lb
+}
+
+@test "the operator's address of IPv6 has brackets" {
+	echo "fd00::1 10.0.0.1" >"$STATE/addresses"
+	run installer.sh call ekco_post_init
+	ok
+	grep -qx 'EKCO_ADDRESS=\[fd00::1\]:31880' "$STATE/variables"
+}

@@ -1,0 +1,211 @@
+package kurladdon
+
+import (
+	"crypto/sha256"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/replicatedhq/ekco/internal/version"
+)
+
+// objects decodes the documents of a manifest.
+func objects(t *testing.T, text string) (objects []map[string]any) {
+	t.Helper()
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var object map[string]any
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// TestTheManifestsAreThoseOfDeploy allows only the differences that the hooks fill in.
+func TestTheManifestsAreThoseOfDeploy(t *testing.T) {
+	t.Parallel()
+	dir, _ := builds(t)
+	templates := filepath.Join(addon(dir), "templates")
+	for name, from := range map[string]string{
+		"rbac.yaml": "rbac.yaml", "service.yaml": "service.yaml", "deployment.yaml": "deployment.yaml", "rook.yaml": "rook/rbac.yaml",
+		"minio.yaml": "minio/rbac.yaml", "kotsadm.yaml": "kotsadm/rbac.yaml", "optional.yaml": "optional/rbac.yaml",
+	} {
+		text := content(t, templates, name)
+		if name == "minio.yaml" {
+			text = strings.Replace(text, `  namespace: "__MINIO_NAMESPACE__"`, "  namespace: minio", 1)
+		}
+		got := objects(t, text)
+		if name == "deployment.yaml" {
+			metadata := got[0]["spec"].(map[string]any)["template"].(map[string]any)["metadata"].(map[string]any)
+			if diff := cmp.Diff(map[string]any{"ekco.kurl.sh/config-hash": "__CONFIG_HASH__"}, metadata["annotations"]); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			delete(metadata, "annotations")
+		}
+		if diff := cmp.Diff(objects(t, content(t, "../../deploy", from)), got); diff != "" {
+			t.Errorf("%s (-deploy +add-on):\n%s", name, diff)
+		}
+	}
+	config := objects(t, content(t, "../../deploy/configmap.yaml"))[0]["data"].(map[string]any)["config.yaml"]
+	if diff := cmp.Diff(config, content(t, templates, "config.yaml")); diff != "" {
+		t.Errorf("config.yaml (-deploy +add-on):\n%s", diff)
+	}
+}
+
+// TestThePackageHasWhatKURLTakesFromIt: kURL finds images by the lines of Manifest.
+func TestThePackageHasWhatKURLTakesFromIt(t *testing.T) {
+	t.Parallel()
+	images := t.TempDir()
+	write(t, filepath.Join(images, "ekco.tar"), "ekco's image", 0o600)
+	write(t, filepath.Join(images, "haproxy.tar"), "haproxy's image", 0o600)
+	if out, err := exec.CommandContext(t.Context(), "gzip", filepath.Join(images, "haproxy.tar")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	dir, said := builds(t, "EKCO_IMAGE_ARCHIVE="+images+"/ekco.tar", "HAPROXY_IMAGE_ARCHIVE="+images+"/haproxy.tar.gz")
+	if strings.Contains(said, "not in the package") {
+		t.Errorf("said %s", said)
+	}
+	want := "image ekco docker.io/replicated/ekco:" + version.Get().Version + "\nimage haproxy docker.io/library/haproxy:3.4.2-alpine3.24\n"
+	if got := content(t, addon(dir), "Manifest"); got != want {
+		t.Errorf("the manifest is %q, want %q", got, want)
+	}
+	for _, name := range []string{"ekco", "haproxy"} {
+		out, err := exec.CommandContext(t.Context(), "gunzip", "-c", filepath.Join(addon(dir), "images", name+".tar.gz")).Output()
+		if err != nil || string(out) != name+"'s image" {
+			t.Errorf("image %s is %q, %v", name, out, err)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Join(addon(dir), "reboot")); err != nil || len(entries) != 0 {
+		t.Errorf("reboot has %v, %v", entries, err)
+	}
+	var preflight map[string]any
+	if err := yaml.UnmarshalStrict([]byte(content(t, addon(dir), "host-preflight.yaml")), &preflight); err != nil || preflight["kind"] != "HostPreflight" {
+		t.Errorf("the preflight is %v, %v", preflight["kind"], err)
+	}
+}
+
+func TestAnImageThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	_, said := builds(t, "EKCO_IMAGE_ARCHIVE=/nowhere/ekco.tar", "HAPROXY_IMAGE_ARCHIVE=")
+	for _, want := range []string{"images/ekco.tar.gz is not in the package", "images/haproxy.tar.gz is not in the package", "docker.io/library/haproxy:3.4.2-alpine3.24"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("there is no %q in %s", want, said)
+		}
+	}
+}
+
+func TestTheSameCommitIsTheSamePackage(t *testing.T) {
+	t.Parallel()
+	image := filepath.Join(t.TempDir(), "ekco.tar")
+	write(t, image, "ekco's image", 0o600)
+	sums := map[[sha256.Size]byte]bool{}
+	for _, env := range []string{"TZ=UTC", "TZ=Asia/Kolkata", "LC_ALL=de_DE.UTF-8"} {
+		dir, _ := builds(t, env, "EKCO_IMAGE_ARCHIVE="+image)
+		archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz"))
+		if err != nil || len(archives) != 1 {
+			t.Fatalf("archives are %q, %v", archives, err)
+		}
+		sums[sha256.Sum256([]byte(content(t, archives[0])))] = true
+	}
+	if len(sums) != 1 {
+		t.Errorf("there are %d different packages", len(sums))
+	}
+}
+
+// newer has syntax that bash got after 4.2, which RHEL 7 has.
+var newer = map[string]*regexp.Regexp{
+	"local -n":            regexp.MustCompile(`\b(local|declare|typeset) +-[a-zA-Z]*n`),
+	"${x@Q}":              regexp.MustCompile(`\$\{[^}]*@[A-Za-z]\}`),
+	"a negative index":    regexp.MustCompile(`\[-[0-9]+\]|:\s+-[0-9]+\}.*\[`),
+	"wait -n":             regexp.MustCompile(`\bwait +-n`),
+	"inherit_errexit":     regexp.MustCompile(`inherit_errexit|localvar_inherit|patsub_replacement`),
+	"mapfile -d":          regexp.MustCompile(`\b(mapfile|readarray) +-d`),
+	"EPOCHSECONDS":        regexp.MustCompile(`EPOCH(SECONDS|REALTIME)|SRANDOM|BASH_ARGV0`),
+	"printf %(fmt)T":      regexp.MustCompile(`printf.*%\([^)]*\)T`),
+	"${ command; }":       regexp.MustCompile(`\$\{[ |]`),
+	"[[ -v array[x] ]]":   regexp.MustCompile(`-v +[A-Za-z_]+\[`),
+	"a list that is bare": regexp.MustCompile(`(^|[^+])"\$\{options\[@\]\}"`),
+}
+
+func TestInstallShRunsWithAnOldBash(t *testing.T) {
+	t.Parallel()
+	for i, line := range strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n") {
+		for _, name := range slices.Sorted(maps.Keys(newer)) {
+			if newer[name].MatchString(line) && !strings.Contains(line, "${options[@]+") {
+				t.Errorf("line %d has %s: %s", i+1, name, line)
+			}
+		}
+	}
+	for name, example := range map[string]string{
+		"local -n": "local -n x=y", "${x@Q}": `echo "${x@Q}"`, "a negative index": "echo ${x[-1]}", "wait -n": "wait -n",
+	} {
+		if !newer[name].MatchString(example) {
+			t.Errorf("%s is not found in %s", name, example)
+		}
+	}
+}
+
+func TestInstallShIsShortAndSetsNothingThatAHookHasSet(t *testing.T) {
+	t.Parallel()
+	lines := strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n")
+	if len(lines) >= 600 {
+		t.Errorf("it has %d lines, want less than 600", len(lines))
+	}
+	started := -1
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "function ") && !strings.HasSuffix(line, "}"):
+			started = i
+		case line == "}":
+			if length := i - started + 1; length >= 40 {
+				t.Errorf("%s has %d lines, want less than 40", lines[started], length)
+			}
+			started = -1
+		case started < 0 && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "function ") && !strings.HasPrefix(line, `: "${`):
+			t.Errorf("line %d is outside of a function: %s", i+1, line)
+		}
+	}
+}
+
+// TestTheDocsHaveEveryField compares them with fields.tsv, whose rows are tested.
+func TestTheDocsHaveEveryField(t *testing.T) {
+	t.Parallel()
+	install, configuration := content(t, "../../docs/install.md"), content(t, "../../docs/configuration.md")
+	_, configuration, _ = strings.Cut(configuration, "## Which field")
+	for row := range strings.Lines(content(t, "fields.tsv")) {
+		cells := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
+		if len(cells) != 3 {
+			continue
+		}
+		field, key := cells[0], ""
+		if cells[2] != "-" {
+			key, _, _ = strings.Cut(cells[2], ":")
+			if !strings.Contains(configuration, "`"+key+"`") {
+				t.Errorf("docs/configuration.md does not say which field writes %s", key)
+			}
+		}
+		if strings.HasPrefix(field, "(") || strings.Contains(field, " ") {
+			continue
+		}
+		name := "`" + strings.TrimPrefix(field, "ekco.") + "`"
+		if !slices.ContainsFunc(strings.Split(install, "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "| `") && strings.Contains(line, name) && (key == "" || strings.Contains(line, "`"+key+"`"))
+		}) {
+			t.Errorf("docs/install.md does not say that %s writes %q", field, key)
+		}
+		if key != "" && !slices.ContainsFunc(strings.Split(configuration, "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "| `") && strings.Contains(line, "`"+key+"`") && strings.Contains(line, "`"+field+"`")
+		}) {
+			t.Errorf("docs/configuration.md does not say that %s writes %s", field, key)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# What every test has: an installer's directory with the package, a host, and a cluster without EKCO.
+
+setup_file() {
+	cd "$BATS_TEST_DIRNAME" || return 1
+	EKCO_PROGRAM=$(realpath ../../bin/ekco)
+	export EKCO_PROGRAM
+	VERSION=v0.29.0 EKCO_IMAGE_ARCHIVE=/dev/null ../../deploy/kurl/build.sh "$BATS_FILE_TMPDIR/package" 2>/dev/null
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export STATE=$PWD/state PATH=$BATS_TEST_DIRNAME/fakes:$BATS_TEST_DIRNAME:$PATH EKCO_HOST_ETC=$PWD/etc EKCO_HOST_BIN=$PWD/bin
+	mkdir -p state kurl/kustomize etc/kubernetes/manifests bin
+	ln -s "$BATS_FILE_TMPDIR/package/addons" kurl/addons
+	printf '%s\n' {,docker.io/}replicated/ekco:v0.29.0 {,docker.io/library/}haproxy:3.4.2-alpine3.24 >state/images
+	echo "10.0.0.1" >state/addresses
+	: >state/calls
+	cd kurl || return 1
+}
+
+# installs runs the installer with variables; calls runs one hook, whose arguments are in the first word.
+installs() { run env "$@" installer.sh install; }
+calls() { run env "${@:2}" installer.sh call "$1"; }
+
+# ok and refused check the end of the last run. A trapped error is never what an administrator should see.
+ok() {
+	[ "$status" -eq 0 ] && [[ $output != *TRAPPED* ]] || fails "exit code $status"
+}
+refused() {
+	[ "$status" -eq 1 ] && [[ $output != *TRAPPED* ]] || fails "exit code $status"
+	local want
+	for want in "$@"; do
+		[[ $output == *"$want"* ]] || fails "there is no \"$want\""
+	done
+}
+says() { [[ $output == *"$1"* ]] || fails "there is no \"$1\""; }
+silent() { [[ $output != *"$1"* ]] || fails "there is \"$1\""; }
+called() { grep -qF -- "$1" "$STATE/calls" || fails "not called: $1; but $(cat "$STATE/calls")"; }
+not_called() { ! grep -F -- "$1" "$STATE/calls" || fails "called: $1"; }
+
+fails() {
+	echo "$1 in:"
+	echo "$output"
+	return 1
+}
+
+config() { sed -n '2,$p' "$STATE/cluster/configmap/ekco-config"; }
+has() { config | grep -qxF -- "$1" || fails "no line \"$1\", but $(config | grep -- "^${1%%:*}")"; }
+# edits changes the live ConfigMap as "kubectl edit" does.
+edits() { sed -i "$@" "$STATE/cluster/configmap/ekco-config"; }
+nothing_deleted() { ! grep '^kubectl.* delete' "$STATE/calls" || fails "something was deleted"; }

@@ -172,7 +172,7 @@ func TestWhatIsNotThereToBeAskedIsQuietlyAwaited(t *testing.T) {
 				k.change(func() { k.err = nil })
 				b.Pass(every + every/10)
 				b.Wrote("node.observed desk 1 burns")
-				if absent := b.Absent(); len(absent) > 0 || b.Logged("can be read now: observed from now on") != 1 {
+				if absent := b.Absent(); len(absent) > 0 || b.Logged("can be read now: EKCO observes it from now on") != 1 {
 					b.Errorf("Absent is %q when lamps have appeared:\n%s", absent, b.Said)
 				}
 				k.change(func() { k.err = absent })

@@ -158,7 +158,7 @@ func TestAMirrorThatCannotBeWrittenHoldsIrreversibleStepsForABoundedTime(t *test
 		m := run(t, cluster, "j1")
 		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		synctest.Wait()
-		if err := m.Ready(t.Context(), "a", "purge", patience); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "in 10m0s") {
+		if err := m.Ready(t.Context(), "a", "purge", patience); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "10m0s longer") {
 			t.Errorf("at first: %v", err)
 		}
 		letPass(patience - time.Second)

@@ -88,8 +88,8 @@ func TestAfterAPassWhatDiffersIsFound(t *testing.T) {
 		"an object that was copied lacks its content":   {func(_, to *counted) { to.Write("a", "key 00001", "spoilt", s3.Attributes{}, time.Now()) }, "a/key 00001"},
 		"an object that was copied is gone":             {func(_, to *counted) { to.DeleteVersion("a", "key 00002", s3.NullVersion) }, "a/key 00002"},
 		"an object that was removed is back":            {func(_, to *counted) { to.Write("b", "key 00000", "content", s3.Attributes{}, time.Now()) }, "b/key 00000"},
-		"the source has another version since":          {func(from, _ *counted) { from.DeleteVersion("a", "key 00003", s3.NullVersion) }, "object a/key 00003 has 0 versions, and had 1"},
-		"neither side tells of an object that was made": {func(from, to *counted) { from.silent, to.silent = true, true }, "has 0 versions, and had 1"},
+		"the source has another version since":          {func(from, _ *counted) { from.DeleteVersion("a", "key 00003", s3.NullVersion) }, "object a/key 00003 has 0 versions now, but had 1"},
+		"neither side tells of an object that was made": {func(from, to *counted) { from.silent, to.silent = true, true }, "has 0 versions now, but had 1"},
 		"a bucket is on one side":                       {func(from, _ *counted) { from.AddBucket("c", nil) }, "bucket c"},
 		"a bucket with what was copied is gone":         {func(_, to *counted) { to.DropBucket("a") }, "bucket a"},
 		"a setting differs": {func(_, to *counted) {

@@ -44,7 +44,7 @@ func (e *UnwritableError) Error() string {
 // Advice says how the journal can be made writable again.
 func (e *UnwritableError) Advice() string {
 	if errors.Is(e.Cause, ErrFileReplaced) {
-		return "put the file back, or restart EKCO, which then begins a new journal with what the cluster has of this one"
+		return `put the file back; or restart EKCO, which begins a new journal with what the cluster has of this one, and waits for "ekco journal accept"`
 	}
 	return "free space on its file system, or make it writable again"
 }
@@ -157,4 +157,7 @@ type Stat struct {
 	Path      string `json:"path,omitempty"`
 	Bytes     int64  `json:"bytes,omitempty"`
 	FreeBytes int64  `json:"free_bytes,omitempty"`
+	// Replaced is true if another program deleted or replaced the file at Path. The store then reads the file that it
+	// opened, and appends nothing.
+	Replaced bool `json:"replaced,omitempty"`
 }

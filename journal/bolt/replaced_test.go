@@ -56,7 +56,7 @@ func TestNothingIsAppendedToAFileThatIsGone(t *testing.T) {
 			if _, err := os.Stat(path); name == "deleted" && err == nil {
 				t.Error("a new file was created")
 			}
-			if stat, err := store.Stat(t.Context()); err != nil || stat.LastSeq == 0 || stat.Bytes == 0 {
+			if stat, err := store.Stat(t.Context()); err != nil || stat.LastSeq == 0 || stat.Bytes == 0 || !stat.Replaced {
 				t.Errorf("the store's stat is %+v, %v", stat, err)
 			}
 			if err := os.Rename(path+".aside", path); err != nil {

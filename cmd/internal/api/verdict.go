@@ -118,7 +118,7 @@ func journalProblems(status *Status) (problems []Problem) {
 		}
 		if j.FileReplaced {
 			problem.Reason = "the journal's file was deleted or replaced, so EKCO does nothing: " + j.Error
-			problem.Advice = "if you have the file, put it back, and EKCO continues; otherwise restart EKCO, which begins a new journal with what the cluster has of this one"
+			problem.Advice = "if you have the file, put it back, and EKCO continues; otherwise restart EKCO, which begins a new journal with what the cluster has of this one, and then: ekco journal accept"
 			problem.Command = "kubectl -n kurl rollout restart deployment ekc-operator"
 		}
 		problems = append(problems, problem)
@@ -143,6 +143,8 @@ func mirrorProblems(status *Status) []Problem {
 // too.
 func safeModeReason(j JournalStatus) string {
 	switch {
+	case j.SafeMode != nil && j.SafeMode.Recovered == 0:
+		return "the journal was damaged and its events are lost, so EKCO only observes" + words.Because(j.SafeMode.Problem)
 	case j.SafeMode != nil && j.Outdated != nil:
 		return "the journal was damaged and lost its newest events, so EKCO only observes" + words.Because(j.SafeMode.Problem)
 	case j.SafeMode != nil:
@@ -248,7 +250,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 	for _, action := range status.Actions {
 		problem := Problem{Thing: thingName(action.Subject), Command: "ekco explain " + action.ID}
 		what := actionText(verb(action.Kind), action.Subject)
-		others, waits, tooLong := heldByOthers(status.Now, status.Progress[action.ID])
+		others, waits := heldByOthers(status.Now, status.Progress[action.ID])
 		switch step, hold, needy := gravestHold(status.Now, action); {
 		case action.Unreadable != "":
 			problem.Kind, problem.NeedsYou = ProblemUnreadable, true
@@ -257,8 +259,8 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, timeOrNil(action.StalledAt)
 			problem.Reason = fmt.Sprintf("%s is stalled at %s: %s", what, action.Stalled.Step, action.Stalled.Reason)
 			problem.Advice = "after repairing the cause, run: ekco retry " + action.ID + NextTryHint(action)
-		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
-			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, timeOrNil(waits.Since)
+		case others != "" && !needy:
+			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, true, timeOrNil(waits.Since)
 			missing, advice, _ := strings.Cut(waits.Missing, "; ")
 			problem.Reason = what + " " + missing
 			if !strings.HasPrefix(missing, "waits for ") {
@@ -292,19 +294,19 @@ func NextTryHint(action journal.ActionRecord) string {
 	return "; EKCO retries it at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
-// othersGrace is how long a step may wait for another program or a person before the wait is a problem.
+// othersGrace is how long a step may wait for another program or a person before it needs a person.
 const othersGrace = 30 * time.Second
 
 // heldByOthers returns the step that has waited for others for the longest time, if it has waited longer than
-// othersGrace. tooLong reports whether that needs a person.
-func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress, tooLong bool) {
+// othersGrace.
+func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress) {
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
 		held := steps[id]
 		if held.NeedsOthers && now.Sub(held.Since) >= othersGrace && (step == "" || held.Since.Before(waits.Since)) {
 			step, waits = id, held
 		}
 	}
-	return step, waits, step != "" && now.Sub(waits.Since) >= attemptGrace
+	return step, waits
 }
 
 // attemptGrace is how long the attempts of a step may fail before a person is needed. Temporary causes end in less

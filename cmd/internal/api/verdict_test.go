@@ -130,8 +130,8 @@ func TestTheVerdictIsThatOfTheWorstProblem(t *testing.T) {
 			s.Actions = []journal.ActionRecord{held}
 		}, OverallNeedsYou, []ProblemKind{ProblemHeld}},
 		"a finalizer has held a step for a moment": {func(s *Status) { heldByFinalizer(s, purge, 29*time.Second) }, OverallWorking, nil},
-		"a finalizer holds a step":                 {func(s *Status) { heldByFinalizer(s, purge, 30*time.Second) }, OverallWorking, []ProblemKind{ProblemHeld}},
-		"a finalizer holds a step for long":        {func(s *Status) { heldByFinalizer(s, purge, 5*time.Minute) }, OverallNeedsYou, []ProblemKind{ProblemHeld}},
+		"a finalizer holds a step":                 {func(s *Status) { heldByFinalizer(s, purge, 29*time.Second) }, OverallWorking, nil},
+		"a finalizer holds a step for long":        {func(s *Status) { heldByFinalizer(s, purge, 30*time.Second) }, OverallNeedsYou, []ProblemKind{ProblemHeld}},
 		"a finalizer holds a step for long, another for less, and a check a third": {func(s *Status) {
 			action := purge
 			action.Holds = map[string]journal.ActionHeld{"purge-osd 1": {Preflight: "CephHealthy", Reason: "HEALTH_WARN"}}
@@ -197,11 +197,12 @@ func TestWhenManyNodesAreLostAtOnceNobodyIsToldToPurgeThemFirst(t *testing.T) {
 }
 
 func TestAJournalThatWasDamagedIsOneProblemAlsoIfItLacksEvents(t *testing.T) {
-	damaged, outdated := &journal.JournalSalvaged{Problem: "page 7"}, &journal.JournalOutdated{}
+	damaged, outdated := &journal.JournalSalvaged{Problem: "page 7", Recovered: 1}, &journal.JournalOutdated{}
 	for want, j := range map[string]JournalStatus{
 		"the journal was damaged and lost its newest events, so EKCO only observes: page 7": {Writable: true, SafeMode: damaged, Outdated: outdated},
 		"the journal was damaged, so EKCO only observes: page 7":                            {Writable: true, SafeMode: damaged},
 		"the journal lost its newest events, so EKCO only observes":                         {Writable: true, Outdated: outdated},
+		"the journal was damaged and its events are lost, so EKCO only observes: page 7":    {Writable: true, SafeMode: &journal.JournalSalvaged{Problem: "page 7"}, Outdated: outdated},
 	} {
 		if got := journalProblems(&Status{Journal: j}); len(got) != 1 || got[0].Reason != want {
 			t.Errorf("got %+v, want %q", got, want)
@@ -313,7 +314,7 @@ func TestOfSeveralStepsThatOthersHoldTheFirstIsNamed(t *testing.T) {
 	for _, id := range []string{"b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 		steps[id] = actions.Progress{NeedsOthers: true, Missing: id, Since: now.Add(-time.Hour)}
 	}
-	if step, waits, tooLong := heldByOthers(now, steps); step != "b" || waits.Missing != "b" || !tooLong {
+	if step, waits := heldByOthers(now, steps); step != "b" || waits.Missing != "b" {
 		t.Errorf("it is %s: %+v", step, waits)
 	}
 }

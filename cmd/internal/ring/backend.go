@@ -34,7 +34,12 @@ var _ api.Backend = (*Backend)(nil)
 func (r *Ring) Backend(archive Archive) *Backend { return &Backend{Archive: archive, ring: r} }
 
 // Verify implements api.Backend.
-func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) { return b.VerifyNow(ctx) }
+func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
+	if b.ring.store.checkFile(ctx); errors.Is(b.ring.store.trouble(), journal.ErrFileReplaced) {
+		return api.VerifyResult{}, b.ring.store.trouble()
+	}
+	return b.VerifyNow(ctx)
+}
 
 // Status implements api.Backend.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
@@ -42,6 +47,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
+	b.ring.store.checkFile(ctx)
 	var status api.Status
 	err = b.ring.do(ctx, func(s *fsm.State) {
 		status = api.StatusOf(s, b.ring.cfg.Policy, b.ring.clock.Now())

@@ -69,7 +69,8 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 		case command := <-r.commands:
 			err = r.answer(ctx, command)
 		case <-look.C:
-			if !r.hasClockDrifted() {
+			r.store.checkFile(ctx)
+			if !r.hasClockDrifted() && r.store.trouble() == nil {
 				continue
 			}
 		case ended := <-r.finished:

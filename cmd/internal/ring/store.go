@@ -35,7 +35,11 @@ type trouble struct {
 }
 
 func (t *trouble) Error() string {
-	return fmt.Sprintf("%s; EKCO does nothing until it can; %s; then EKCO continues automatically", t.withoutAdvice(), (&journal.UnwritableError{Cause: t.err}).Advice())
+	text := fmt.Sprintf("%s; EKCO does nothing until it can; %s", t.withoutAdvice(), (&journal.UnwritableError{Cause: t.err}).Advice())
+	if errors.Is(t.err, journal.ErrFileReplaced) {
+		return text
+	}
+	return text + ", and EKCO continues automatically"
 }
 
 // withoutAdvice returns the error without advice.
@@ -116,6 +120,13 @@ func (s *watchedStore) rememberResult(err error) error {
 		return now
 	}
 	return err
+}
+
+// checkFile notices that another program deleted or replaced the journal's file, also while nothing is appended.
+func (s *watchedStore) checkFile(ctx context.Context) {
+	if stat, err := s.Stat(ctx); err == nil && stat.Replaced {
+		_ = s.rememberResult(&journal.UnwritableError{Cause: journal.ErrFileReplaced})
+	}
 }
 
 // Record appends facts for observers.

@@ -123,6 +123,10 @@ func (d *digest) event(decoded journal.Decoded) {
 	case *journal.JournalSalvaged:
 		d.addLoss(e, p.LastSeq, "the journal was damaged")
 	case *journal.JournalOutdated:
+		if p.Gone != "" {
+			d.addLine(e.Time, "the journal's file was gone").end(e.Time, fmt.Sprintf("its events, #1 to #%d or later, are lost", p.Mirrored.Seq), bad)
+			return
+		}
 		d.addLoss(e, p.LastSeq, "the journal lost its newest events")
 	default:
 		d.handleAction(decoded)

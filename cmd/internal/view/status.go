@@ -139,6 +139,9 @@ func journalLines(status api.Status, s style) []string {
 
 // freeSpace returns advice about a journal that cannot be written.
 func freeSpace(status api.Status) string {
+	if status.Journal.FileReplaced {
+		return `EKCO does nothing. Put the file back; or restart EKCO, which begins a new journal, and then run "ekco journal accept".`
+	}
 	if status.Operator.Running {
 		return "EKCO does nothing until it can. Free space on its file system, or make it writable again: EKCO continues automatically."
 	}

@@ -15,12 +15,19 @@ func safeModeLines(status api.Status, s style) []string {
 		return nil
 	}
 	lines := []string{s.paint(loud, "SAFE MODE: EKCO only observes and explains.")}
+	lostAll := salvaged != nil && salvaged.Recovered == 0 && outdated != nil
 	if salvaged != nil {
+		lost := words.LostOf(salvaged)
+		if lostAll {
+			lost = fmt.Sprintf("at least %d lost, up to %s or later", outdated.Mirrored.Seq, words.Stamp(outdated.MirroredAt))
+		}
 		lines = append(lines, fmt.Sprintf("  The journal was damaged (%s). %s recovered, %s. The damaged file is %s.",
-			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), words.LostOf(salvaged), Clean(salvaged.DamagedFile)))
+			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), lost, Clean(salvaged.DamagedFile)))
 	}
 	switch {
 	case outdated == nil:
+	case lostAll:
+		lines = append(lines, "  EKCO took over the open actions and pauses of ConfigMap ekco-journal.")
 	case outdated.Gone != "":
 		lines = append(lines, fmt.Sprintf("  The journal that EKCO wrote on this machine is not here: ConfigMap ekco-journal has #%d of journal %s%s.",
 			outdated.Mirrored.Seq, Clean(outdated.Gone), words.WrittenAt(outdated.MirroredAt)))

@@ -30,9 +30,18 @@ func TestSafeModeGuessesHowEventsWereLostOnlyWhereNoDamageSaysIt(t *testing.T) {
 	if said := strings.Join(safeModeLines(status, style{}), "\n"); !strings.Contains(said, guess) {
 		t.Errorf("it says\n%s", said)
 	}
-	status.Journal.SafeMode = &journal.JournalSalvaged{}
+	status.Journal.SafeMode = &journal.JournalSalvaged{Recovered: 1}
 	if said := strings.Join(safeModeLines(status, style{}), "\n"); strings.Contains(said, guess) || !strings.Contains(said, "lost its newest events") {
 		t.Errorf("of a damaged one it says\n%s", said)
+	}
+}
+
+// TestOfAJournalWithoutEventsTheMirrorSaysHowManyAreLost: the file cannot.
+func TestOfAJournalWithoutEventsTheMirrorSaysHowManyAreLost(t *testing.T) {
+	status := api.Status{Journal: api.JournalStatus{SafeMode: &journal.JournalSalvaged{}, Outdated: &journal.JournalOutdated{Gone: "j", Mirrored: journal.Position{Seq: 13}, MirroredAt: began}}}
+	const want = "0 events recovered, at least 13 lost, up to 2026-11-21T01:00:00Z or later."
+	if said := strings.Join(safeModeLines(status, style{}), "\n"); !strings.Contains(said, want) {
+		t.Errorf("it says\n%s", said)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,6 +49,9 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 	}
 	if n := len(status.Problems); n > 0 {
 		parts = append(parts, headline(status.Problems[0])+moreText(n-1))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "other objects are worked on (ekco status)")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -106,9 +110,11 @@ const maxPressing = 8
 
 // headline returns the reason without details.
 func headline(problem api.Problem) string {
-	what, _, _ := strings.Cut(problem.Reason, ": ")
-	return Clean(what)
+	return Clean(detail.ReplaceAllString(problem.Reason, "$1"))
 }
+
+// detail matches what follows the first colon outside of parentheses.
+var detail = regexp.MustCompile(`^((?:[^:(]|\([^)]*\)|:\S)*): .*$`)
 
 func moreText(n int) string {
 	if n == 0 {

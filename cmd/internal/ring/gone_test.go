@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -119,4 +120,10 @@ func TestACommandWithAnotherJournalHidesNoJournalOfItsMachine(t *testing.T) {
 		}
 		w.stop(in)
 	})
+}
+
+func TestTwoUnknownMachinesAreNotTheSame(t *testing.T) {
+	if (&Ring{}).wroteHere(mirror.Content{JournalID: "other"}) {
+		t.Error("a mirror without a machine is of this machine")
+	}
 }

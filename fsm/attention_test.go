@@ -104,3 +104,19 @@ func TestFactsOfAMachineWithEventsOfItsOwnAreRefused(t *testing.T) {
 		t.Errorf("a thing.observed added %v, and is told as %q", s.Things, s.Problems)
 	}
 }
+
+func TestAThingThatNeedsAPersonIsNotNormal(t *testing.T) {
+	h := newGuarded(t)
+	for name, lit := range map[string]string{"alarm": `{"lit":false}`, "hall": `{"lit":true}`} {
+		h.observe(name, lit)
+		thing := h.s.Things[Key(subject(name))]
+		thing.machine.table.Normal = []string{string(thing.State)}
+		if got := thing.IsNormal(h.now); got != (name == "hall") {
+			t.Errorf("%s: normal is %t", name, got)
+		}
+		thing.machine.table.Normal = nil
+		if thing.IsNormal(h.now) {
+			t.Errorf("%s is normal in a state that is not", name)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func checkElsewhere(ctx context.Context, cfg config.Config, own string, log *slo
 	case errors.Is(err, kube.ErrNotFound): // no EKCO has run here, or not for long
 	case err != nil && !errors.Is(err, mirror.ErrOtherFormat) && !errors.Is(err, mirror.ErrIncomplete):
 		return fmt.Errorf("find out whether an operator runs: %w; if none runs, repeat the command with --without-operator", err)
-	case content.JournalID != own:
+	case own == "" || content.JournalID != own:
 		return fmt.Errorf("the mirror in the cluster is not of journal %s, but of another one, written at %s, so an operator may be running with that other journal: "+
 			"give the path of that journal with --journal or EKCO_JOURNAL, or run the command in its pod (kubectl -n kurl exec deploy/ekc-operator -- ekco …); "+
 			"if no operator runs, repeat the command with --without-operator", cfg.Journal, words.Stamp(content.WrittenAt))

@@ -57,6 +57,9 @@ func (s *Store) swap(fresh string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkInode(); err != nil { // a person may have restored a file during the copy
+		return errors.Join(err, os.Remove(fresh))
+	}
 	if err := files.Replace(fresh, s.path); err != nil {
 		return err
 	}

@@ -188,6 +188,9 @@ func (s *Store) commit(fn func(*layout.Appender) error) error {
 		if a.Tables, err = layout.TablesOf(tx); err != nil {
 			return err
 		}
+		if !bytes.Equal(a.Meta.Get(layout.HeadKey), s.end.Encode()) { // a copy was written into the same file
+			return fmt.Errorf("%w, %s", journal.ErrFileReplaced, s.path)
+		}
 		if err := fn(a); err != nil {
 			return err
 		}
@@ -240,7 +243,8 @@ func (s *Store) repair() error {
 	return nil
 }
 
-// removeUnpublished removes all events after s.end, and their index.
+// removeUnpublished removes all events after s.end, and their index. It changes no other journal, and no older copy of
+// this one, that another program wrote into the same file.
 func (s *Store) removeUnpublished(db *bbolt.DB) error {
 	clean := false
 	err := db.View(func(tx *bbolt.Tx) error {
@@ -248,8 +252,16 @@ func (s *Store) removeUnpublished(db *bbolt.DB) error {
 		if err != nil {
 			return err
 		}
-		clean = bytes.Equal(t.Meta.Get(layout.HeadKey), s.end.Encode())
-		return nil
+		var id layout.Identity
+		if err := layout.Unseal("identity", t.Meta.Get(layout.IdentityKey), &id); err != nil {
+			return err
+		}
+		head, err := layout.DecodeHead(t.Meta.Get(layout.HeadKey))
+		clean = head == s.end
+		if err == nil && (id.JournalID != s.id.JournalID || !clean && head.Seq <= s.end.Seq) {
+			return fmt.Errorf("%w, %s", journal.ErrFileReplaced, s.path)
+		}
+		return err
 	})
 	if err != nil || clean {
 		return err

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -472,6 +473,52 @@ func TestAnotherUserIsKeptOut(t *testing.T) {
 		if err != nil || !strings.Contains(string(output), "forbidden=true") {
 			t.Errorf("%s: got %q (%v), want forbidden", test.why, output, err)
 		}
+	}
+}
+
+// TestAClientRefusesTheSocketOfAnotherUser: anybody can create a socket in a shared directory.
+func TestAClientRefusesTheSocketOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: cannot become another user; the guard is tested by TestThePeerIsJudgedByItsUID")
+		return
+	}
+	dir, err := os.MkdirTemp("/tmp", "ekco")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path, listening := filepath.Join(dir, "journal.sock"), make(chan net.Listener)
+	go func() {
+		defer close(listening)
+		runtime.LockOSThread() // and never unlock it, so that the thread of the other user ends here
+		if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)); failed != 0 {
+			t.Error(failed)
+			return
+		}
+		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		listening <- listener
+	}()
+	listener, ok := <-listening
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, listener, &fakeBackend{}, quiet()) }()
+	client, err := Dial(t.Context(), path)
+	if !errors.Is(err, ErrForbidden) {
+		t.Errorf("got %v, %v, want ErrForbidden", client, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

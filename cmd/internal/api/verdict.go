@@ -108,7 +108,7 @@ func journalProblems(status *Status) (problems []Problem) {
 	if what := safeModeReason(j); what != "" {
 		problems = append(problems, Problem{
 			Kind: ProblemSafeMode, NeedsYou: true, Since: timeOrNil(j.SafeModeSince), Reason: what,
-			Advice: "the command shows what is lost and asks; then EKCO works again", Command: "ekco journal accept",
+			Advice: "the command lists what EKCO will continue, and asks on a terminal; then EKCO works again", Command: "ekco journal accept",
 		})
 	}
 	if !j.Writable && j.Error != "" {

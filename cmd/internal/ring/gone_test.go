@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/mirror"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/journal"
@@ -93,5 +94,36 @@ func TestOnAnotherMachineTheJournalIsTakenOver(t *testing.T) {
 				w.stop(in)
 			})
 		})
+	}
+}
+
+// TestACommandWithAnotherJournalHidesNoJournalOfItsMachine: the operator's journal is intact when the operator returns.
+func TestACommandWithAnotherJournalHidesNoJournalOfItsMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.host = "primary-1"
+		w.stop(w.started())
+		own := w.store
+		w.store, w.onlyNode, w.worksFor = w.empty(), "worker-2", "purge-node worker-2"
+		w.loseWorker()
+		in := w.started()
+		_, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
+		pass(10 * time.Minute)
+		if err != nil || w.mirrored().JournalID != w.journalID() {
+			t.Fatalf("the command did not write the mirror: %v", err)
+		}
+		w.stop(in)
+		w.store, w.onlyNode, w.worksFor = own, "", ""
+		in = w.started()
+		if w.state().Journal.SafeMode() {
+			t.Errorf("lost are %+v", w.outdated())
+		}
+		w.stop(in)
+	})
+}
+
+func TestTwoUnknownMachinesAreNotTheSame(t *testing.T) {
+	if (&Ring{}).wroteHere(mirror.Content{JournalID: "other"}) {
+		t.Error("a mirror without a machine is of this machine")
 	}
 }

@@ -210,7 +210,11 @@ func (r *Ring) prepare(ctx context.Context) error {
 		return err
 	}
 	r.cfg.Metrics.MayHold(r.preflightNames())
-	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Writer(r.cfg.Identity.Version, r.cfg.Identity.Host),
+	host := r.cfg.Identity.Host
+	if r.cfg.forCommand() {
+		host = "" // the operator on this machine may have another journal, which is not gone
+	}
+	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Writer(r.cfg.Identity.Version, host),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compareWithMirror), mirror.Expendable(r.expendableKinds()...))
 	r.events = newEventRecorder(r.kube, r.words, r.log)
 	r.lookoutsByKind = r.lookouts()

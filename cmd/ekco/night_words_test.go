@@ -298,7 +298,7 @@ func TestAReadyNodeWhosePurgeNobodyWasAskedAboutCanBeCancelled(t *testing.T) {
 			op.explained.Plan.Steps = append([]journal.PlannedStep{{ID: "wait-for-cancel"}}, op.explained.Plan.Steps...)
 		}
 		d := newDesk(t, op)
-		d.app.askable = test.askable
+		d.app.askable, d.app.stdin = test.askable, strings.NewReader("y\n")
 		code := d.types(append([]string{"purge-node", "worker-2"}, test.args...)...)
 		if asked := strings.Contains(string(op.request(t).Input), `"unasked":true`); asked != test.unasked || code != exitDone {
 			t.Errorf("%s: exit code %d, asked for with %s", name, code, op.request(t).Input)
@@ -328,10 +328,12 @@ func TestTheQuestionSaysWhatThePurgeCostsAndThatItIsForGood(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
 	op.explained.Checks, op.explained.Costs = []api.CheckResult{warning("StormBrake")}, []string{"lost: a volume"}
 	d := newDesk(t, op)
-	d.app.askable, d.app.stdin = true, &typing{answers: []string{"no\n"}}
+	d.app.askable, d.app.stdin = true, &typing{answers: []string{"no\n", "no\n"}}
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "cost: lost: a volume\nThis removes node worker-2 for good; it cannot be undone.\nPurge node worker-2 anyway?")
-	if len(op.asked) != 1 || !op.asked[0].Costs {
-		t.Errorf("it asked %+v", op.asked)
+	op.explained.Checks = nil
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "cost: lost: a volume\nThis removes node worker-2 for good; it cannot be undone.\nPurge node worker-2?")
+	if len(op.asked) != 2 || !op.asked[0].Costs || !op.asked[1].Costs || len(op.requests) > 0 {
+		t.Errorf("it asked %+v, requested %v", op.asked, op.requests)
 	}
 }
 

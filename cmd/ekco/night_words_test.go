@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestCancelAndRetryTakeTheNameOfWhatAnActionIsAbout(t *testing.T) {
 	d := newDesk(t, op)
 	d.expect(d.types("cancel", "worker-3"), exitUsage, "", `worker-3 has 2 open actions; say which: "ekco cancel clear-worker-3-8" or "ekco cancel purge-worker-3-9"`)
 	d.expect(d.types("retry", "worker-4"), exitFailed, "", "retry worker-4: it has no open action")
-	d.expect(d.types("cancel", "worker-22"), exitFailed, "", `cancel "worker-22": no open action, node or thing has this name; did you mean worker-2`)
+	d.expect(d.types("cancel", "worker-22"), exitFailed, "", `cancel "worker-22": no open action, node or component has this name; did you mean worker-2`)
 	if len(op.words) > 0 {
 		t.Errorf("the operator was told %v", op.words)
 	}
@@ -157,6 +158,27 @@ func TestARetryOfWhatRunsSaysSoAndChangesNothing(t *testing.T) {
 		if told := len(op.words) > 0; told == test.running {
 			t.Errorf("%s: the operator was told %v", name, op.words)
 		}
+	}
+}
+
+func TestWhatAnActionWaitsForIsSaidWhereItCanNeitherBeStoppedNorRetried(t *testing.T) {
+	op := openOn()
+	op.status.Actions[0].Steps, op.status.Actions[0].PastNoReturn = map[string]journal.StepRecord{"delete-node": {Open: true}}, true
+	for missing, want := range map[string]string{"": ": delete-node; ", "waits for finalizer a/b": ": delete-node waits for finalizer a/b; ", "no answer": ": delete-node: no answer; "} {
+		op.status.Progress = map[string]map[string]actions.Progress{purgeID: {"delete-node": {Missing: missing}}}
+		d := newDesk(t, op)
+		d.expect(d.types("retry", "worker-2"), exitDone, want, "")
+		d.expect(d.types("cancel", "worker-2"), exitFailed, "", want)
+	}
+	if len(op.words) > 0 {
+		t.Errorf("the operator was told %v", op.words)
+	}
+	err := pastNoReturnError(op.status, op.status.Actions[0], false)
+	if text := err.Error(); !errors.Is(err, fsm.ErrPastNoReturn) || strings.Contains(text, "delete-node") || !strings.Contains(text, "EKCO does not run") {
+		t.Errorf("without an operator it says %q", text)
+	}
+	if text := retriedText(false, true); !strings.HasPrefix(text, " will be retried when EKCO starts, ") {
+		t.Errorf("without an operator it says %q", text)
 	}
 }
 

@@ -430,11 +430,24 @@ func refusalProblems(status *Status, verb func(journal.ActionKind) string) (prob
 		}
 		problems = append(problems, problem)
 	}
+		if refusal.Rule == fsm.RulePaused {
+			problem.Command = resumeCommand(status, problem.Thing)
+		}
 	return problems
 }
 
 func defectProblems(status *Status) (problems []Problem) {
 	for _, text := range status.Defects {
+// resumeCommand returns the command that ends the pause of the thing or, if it has none, the pause of everything.
+func resumeCommand(status *Status, thing string) string {
+	for key := range status.Pauses {
+		if key != "" && pausedThing(key) == thing {
+			return "ekco resume " + key
+		}
+	}
+	return "ekco resume"
+}
+
 		problems = append(problems, Problem{
 			Kind: ProblemDefect, Reason: text, Advice: "it is a defect of EKCO or of its journal; report it with the file that the command writes",
 			Command: "ekco journal export FILE",

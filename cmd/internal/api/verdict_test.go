@@ -307,6 +307,25 @@ func TestTheProblemNamesTheFinalizer(t *testing.T) {
 	}
 }
 
+func TestWhatAPauseBlocksIsEndedByResume(t *testing.T) {
+	node := journal.NodeSubject("w1", "u1")
+	for name, test := range map[string]struct {
+		pauses map[string]fsm.PauseState
+		rule   string
+		want   string
+	}{
+		"everything is paused": {map[string]fsm.PauseState{"": {}, "w2": {}}, fsm.RulePaused, "ekco resume"},
+		"the node is paused":   {map[string]fsm.PauseState{"": {}, "w1": {}}, fsm.RulePaused, "ekco resume w1"},
+		"another rule":         {map[string]fsm.PauseState{"w1": {}}, "StormBrake", "ekco explain node/w1"},
+	} {
+		status := Status{Pauses: test.pauses, Refusals: []fsm.Refusal{{Rule: test.rule, Subject: node}}}
+		problems := refusalProblems(&status, func(journal.ActionKind) string { return "clear" })
+		if len(problems) != 1 || problems[0].Command != test.want {
+			t.Errorf("%s: got %+v, want %q", name, problems, test.want)
+		}
+	}
+}
+
 func TestOfSeveralStepsThatOthersHoldTheFirstIsNamed(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	steps := map[string]actions.Progress{"a": {Missing: "m", Since: now.Add(-time.Hour)}}

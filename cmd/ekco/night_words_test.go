@@ -206,7 +206,7 @@ func TestAcceptSaysWhatEKCOGoesOnWithAndAsks(t *testing.T) {
 	op.status.Actions[0].Steps = map[string]journal.StepRecord{"check": {DoneAt: noon}}
 	d := newDesk(t, op)
 	d.expect(d.types("journal", "accept"), exitDone, "accepted", "The events between 2026-11-21T11:00:00Z and 2026-11-21T12:00:00Z are lost.\n"+
-		"EKCO resumes "+purgeID+" (purge worker-2), requested at 2026-11-21T10:00:00Z by cli:b@h, at step delete-node.\nNothing is paused; a pause that was set in that time is lost.\n")
+		"EKCO resumes "+purgeID+" (purge worker-2), requested at 2026-11-21T10:00:00Z by cli:b@h, at step delete-node.\nNothing is paused. If you set a pause after 2026-11-21T11:00:00Z, set it again.\n")
 	op.status.Journal.LostFrom = time.Time{}
 	d.expect(d.types("journal", "accept"), exitDone, "accepted", "Some events before 2026-11-21T12:00:00Z are lost; since when is unknown.\nEKCO resumes")
 	d.app.askable = true
@@ -409,7 +409,7 @@ func TestAReportIsAPageForAFile(t *testing.T) {
 	}
 	op.status.Journal.FirstTime = noon.Add(-48 * time.Hour)
 	d.expect(d.types("report", "--since", "all"), exitDone, "2026-11-19T12:00:00Z to", "")
-	d.expect(d.types("report", "--node", "worker-5"), exitFailed, "", `EKCO knows no node or thing "worker-5"`)
+	d.expect(d.types("report", "--node", "worker-5"), exitFailed, "", `EKCO knows no node or component "worker-5"`)
 	d.expect(d.types("report", "--since", "soon"), exitUsage, "", "--since is")
 	d.app.stdoutTerminal = true
 	d.expect(d.types("report"), exitUsage, "", "send it to a file, as in: ekco report > report.html")
@@ -423,7 +423,7 @@ func TestWithoutAWordEverythingThatIsWrongIsExplained(t *testing.T) {
 	op.status.Actions[1].Holds = map[string]journal.ActionHeld{"": {Preflight: "Plan", Reason: "no answer"}}
 	op.status.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: journal.NodeSubject("worker-4", "u"), At: noon.Add(time.Minute)}}
 	d := newDesk(t, op)
-	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 of 2 problems\n\npurge of worker-2 is stalled at delete-node: refused\n"+
+	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 problem; EKCO handles 1 more\n\npurge of worker-2 is stalled at delete-node: refused\n"+
 		"  since    2026-11-21T11:59:00Z (1m)\n  what now after repairing the cause, run: ekco retry "+purgeID+"\n  type     ekco explain "+purgeID+"\n\npurge of worker-3 waits, because no answer (Plan)\n", "")
 	d.expect(d.types("explain"), exitDone, "\nNEXT\n  clear node worker-4 at 2026-11-21T12:01:00Z (in 1m)\n", "")
 	op.status.Actions, op.status.Next = nil, nil

@@ -167,10 +167,13 @@ type lostError struct {
 // Error implements error.
 func (e *lostError) Error() string { return e.missing }
 
+// NoSuccessWithin is the beginning of the error of an attempt that ran out of time.
+const NoSuccessWithin = "no success within "
+
 // timedOut adds the timeout to the error if the attempt's own deadline caused it.
 func timedOut(ctx context.Context, timeout time.Duration, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no success within %s: %w", timeout, err)
+		return fmt.Errorf(NoSuccessWithin+"%s: %w", timeout, err)
 	}
 	return err
 }

@@ -52,8 +52,8 @@ func (w *world) watched(said *sayings) actions.Config {
 
 func TestWhatHoldsANodeIsNamedWithinFiveSecondsWithTheCommandThatLooksAtIt(t *testing.T) {
 	for want, finalizers := range map[string][]string{
-		"delete-node: waits for finalizer backup.example.com/slow on node w1; if the program that set it does not remove it: kubectl patch node w1 --type merge -p '{\"metadata\":{\"finalizers\":null}}'": {"backup.example.com/slow"},
-		"delete-node: waits for finalizers a/b, c/d on node w1; if the program that set it does not remove it: kubectl patch node w1 --type merge -p '{\"metadata\":{\"finalizers\":null}}'":               {"a/b", "c/d"},
+		"delete-node: waits for finalizer backup.example.com/slow on node w1; it goes on when the finalizer is removed: by its program, or with: kubectl patch node w1 --type merge -p '{\"metadata\":{\"finalizers\":null}}'": {"backup.example.com/slow"},
+		"delete-node: waits for finalizers a/b, c/d on node w1; it goes on when the finalizers are removed: by their programs, or with: kubectl patch node w1 --type merge -p '{\"metadata\":{\"finalizers\":null}}'":          {"a/b", "c/d"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

@@ -32,9 +32,16 @@ The name of a node or thing stands for the one open action about it.`,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runRecorded(cmd, func(backend *connection) (string, error) {
-				action, err := openAction(cmd.Context(), backend, "cancel", args[0])
+				status, err := backend.Status(cmd.Context())
 				if err != nil {
 					return "", err
+				}
+				action, err := openAction(status, "cancel", args[0])
+				if err != nil {
+					return "", err
+				}
+				if action.PastNoReturn && !fsm.Waits(&action) {
+					return "", pastNoReturnError(status, action, backend.running)
 				}
 				command.Action = action.ID
 				if err := backend.Do(cmd.Context(), command); err != nil {
@@ -49,6 +56,16 @@ The name of a node or thing stands for the one open action about it.`,
 	}
 	cmd.Flags().StringVar(&command.Reason, "reason", "", "why, for the record")
 	return cmd
+}
+
+// pastNoReturnError is the error for an action that can no longer be stopped and waits for no person. It says what the
+// action waits for.
+func pastNoReturnError(status api.Status, action journal.ActionRecord, running bool) error {
+	if !running {
+		return fmt.Errorf("cancel %s: %w: EKCO does not run; it is not stopped now, and continues when EKCO starts", action.ID, fsm.ErrPastNoReturn)
+	}
+	return fmt.Errorf("cancel %s: %w; it cannot be stopped%s; its end: ekco history --action %s --follow",
+		action.ID, fsm.ErrPastNoReturn, runningText(status, action), action.ID)
 }
 
 // actionAfterCancel reads the action after the request to stop. It returns an error if the action had already passed

@@ -172,7 +172,7 @@ func (a *app) explainEnded(ctx context.Context, backend *connection, status api.
 	}
 	if !found {
 		near := fsm.DidYouMean(fsm.Near(word, slices.Values(slices.Concat(explainableNames(status), actionsKnown(ctx, backend)))))
-		return fmt.Errorf("EKCO knows no node, thing or action %q%s%w", word, near, api.Hidden(api.ErrNotFound))
+		return fmt.Errorf("EKCO knows no node, component or action %q%s%w", word, near, api.Hidden(api.ErrNotFound))
 	}
 	return tree.Flush()
 }

@@ -42,15 +42,15 @@ func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags hist
 		query      journal.Query
 		known      func() []string
 	}{
-		{"node", flags.node, backend, journal.Query{Node: flags.node, Limit: 1}, func() []string {
+		{"node ", flags.node, backend, journal.Query{Node: flags.node, Limit: 1}, func() []string {
 			status, err := backend.Status(ctx)
 			if err != nil {
 				return nil // no suggestion is possible
 			}
 			return nodeNames(status, func(api.NodeStatus) bool { return true })
 		}},
-		{"action", flags.action, backend, journal.Query{Action: flags.action, Limit: 1}, func() []string { return actionsKnown(ctx, backend) }},
-		{"thing", about, ofThing, journal.Query{Name: flags.thing.Name, Limit: 1}, func() []string {
+		{"action ", flags.action, backend, journal.Query{Action: flags.action, Limit: 1}, func() []string { return actionsKnown(ctx, backend) }},
+		{"", about, ofThing, journal.Query{Name: flags.thing.Name, Limit: 1}, func() []string {
 			status, err := backend.Status(ctx)
 			if err != nil {
 				return nil
@@ -69,7 +69,7 @@ func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags hist
 			continue
 		}
 		hint := fsm.DidYouMean(fsm.Near(asked.name, slices.Values(asked.known())))
-		_, err = fmt.Fprintf(a.stderr, "The journal has nothing about %s %s%s\n", asked.what, view.Clean(asked.name), view.Clean(hint))
+		_, err = fmt.Fprintf(a.stderr, "The journal has nothing about %s%s%s\n", asked.what, view.Clean(asked.name), view.Clean(hint))
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,11 @@ func (a *app) acceptConsequences(status api.Status) (lines []string) {
 		lines = append(lines, fmt.Sprintf("EKCO resumes %s, requested at %s by %s%s.", a.describeAction(action), words.Stamp(action.RequestedAt), action.RequestedBy, continuesAt(action)))
 	}
 	if len(status.Pauses) == 0 {
-		return append(lines, "Nothing is paused; a pause that was set in that time is lost.")
+		after := ""
+		if !status.Journal.LostFrom.IsZero() {
+			after = " after " + words.Stamp(status.Journal.LostFrom)
+		}
+		return append(lines, "Nothing is paused. If you set a pause"+after+", set it again.")
 	}
 	for _, pause := range view.PausesOf(status) {
 		lines = append(lines, pause.What+" stays paused.")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestCancelAndRetryTakeTheNameOfWhatAnActionIsAbout(t *testing.T) {
 	d := newDesk(t, op)
 	d.expect(d.types("cancel", "worker-3"), exitUsage, "", `worker-3 has 2 open actions; say which: "ekco cancel clear-worker-3-8" or "ekco cancel purge-worker-3-9"`)
 	d.expect(d.types("retry", "worker-4"), exitFailed, "", "retry worker-4: it has no open action")
-	d.expect(d.types("cancel", "worker-22"), exitFailed, "", `cancel "worker-22": no open action, node or thing has this name; did you mean worker-2`)
+	d.expect(d.types("cancel", "worker-22"), exitFailed, "", `cancel "worker-22": no open action, node or component has this name; did you mean worker-2`)
 	if len(op.words) > 0 {
 		t.Errorf("the operator was told %v", op.words)
 	}
@@ -160,6 +161,27 @@ func TestARetryOfWhatRunsSaysSoAndChangesNothing(t *testing.T) {
 	}
 }
 
+func TestWhatAnActionWaitsForIsSaidWhereItCanNeitherBeStoppedNorRetried(t *testing.T) {
+	op := openOn()
+	op.status.Actions[0].Steps, op.status.Actions[0].PastNoReturn = map[string]journal.StepRecord{"delete-node": {Open: true}}, true
+	for missing, want := range map[string]string{"": ": delete-node; ", "waits for finalizer a/b": ": delete-node waits for finalizer a/b; ", "no answer": ": delete-node: no answer; "} {
+		op.status.Progress = map[string]map[string]actions.Progress{purgeID: {"delete-node": {Missing: missing}}}
+		d := newDesk(t, op)
+		d.expect(d.types("retry", "worker-2"), exitDone, want, "")
+		d.expect(d.types("cancel", "worker-2"), exitFailed, "", want)
+	}
+	if len(op.words) > 0 {
+		t.Errorf("the operator was told %v", op.words)
+	}
+	err := pastNoReturnError(op.status, op.status.Actions[0], false)
+	if text := err.Error(); !errors.Is(err, fsm.ErrPastNoReturn) || strings.Contains(text, "delete-node") || !strings.Contains(text, "EKCO does not run") {
+		t.Errorf("without an operator it says %q", text)
+	}
+	if text := retriedText(false, true); !strings.HasPrefix(text, " will be retried when EKCO starts, ") {
+		t.Errorf("without an operator it says %q", text)
+	}
+}
+
 func TestAPauseSaysWhichOneItReplacesAndResumeWhichStay(t *testing.T) {
 	op := openOn()
 	op.status.Pauses = map[string]fsm.PauseState{"": {By: "cli:b@h", Reason: "switch"}, "worker-2": {By: "cli:c@h", Until: noon.Add(time.Hour)}, "worker-22": {}}
@@ -184,7 +206,7 @@ func TestAcceptSaysWhatEKCOGoesOnWithAndAsks(t *testing.T) {
 	op.status.Actions[0].Steps = map[string]journal.StepRecord{"check": {DoneAt: noon}}
 	d := newDesk(t, op)
 	d.expect(d.types("journal", "accept"), exitDone, "accepted", "The events between 2026-11-21T11:00:00Z and 2026-11-21T12:00:00Z are lost.\n"+
-		"EKCO resumes "+purgeID+" (purge worker-2), requested at 2026-11-21T10:00:00Z by cli:b@h, at step delete-node.\nNothing is paused; a pause that was set in that time is lost.\n")
+		"EKCO resumes "+purgeID+" (purge worker-2), requested at 2026-11-21T10:00:00Z by cli:b@h, at step delete-node.\nNothing is paused. If you set a pause after 2026-11-21T11:00:00Z, set it again.\n")
 	op.status.Journal.LostFrom = time.Time{}
 	d.expect(d.types("journal", "accept"), exitDone, "accepted", "Some events before 2026-11-21T12:00:00Z are lost; since when is unknown.\nEKCO resumes")
 	d.app.askable = true
@@ -298,7 +320,7 @@ func TestAReadyNodeWhosePurgeNobodyWasAskedAboutCanBeCancelled(t *testing.T) {
 			op.explained.Plan.Steps = append([]journal.PlannedStep{{ID: "wait-for-cancel"}}, op.explained.Plan.Steps...)
 		}
 		d := newDesk(t, op)
-		d.app.askable = test.askable
+		d.app.askable, d.app.stdin = test.askable, strings.NewReader("y\n")
 		code := d.types(append([]string{"purge-node", "worker-2"}, test.args...)...)
 		if asked := strings.Contains(string(op.request(t).Input), `"unasked":true`); asked != test.unasked || code != exitDone {
 			t.Errorf("%s: exit code %d, asked for with %s", name, code, op.request(t).Input)
@@ -328,10 +350,12 @@ func TestTheQuestionSaysWhatThePurgeCostsAndThatItIsForGood(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
 	op.explained.Checks, op.explained.Costs = []api.CheckResult{warning("StormBrake")}, []string{"lost: a volume"}
 	d := newDesk(t, op)
-	d.app.askable, d.app.stdin = true, &typing{answers: []string{"no\n"}}
+	d.app.askable, d.app.stdin = true, &typing{answers: []string{"no\n", "no\n"}}
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "cost: lost: a volume\nThis removes node worker-2 for good; it cannot be undone.\nPurge node worker-2 anyway?")
-	if len(op.asked) != 1 || !op.asked[0].Costs {
-		t.Errorf("it asked %+v", op.asked)
+	op.explained.Checks = nil
+	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "cost: lost: a volume\nThis removes node worker-2 for good; it cannot be undone.\nPurge node worker-2?")
+	if len(op.asked) != 2 || !op.asked[0].Costs || !op.asked[1].Costs || len(op.requests) > 0 {
+		t.Errorf("it asked %+v, requested %v", op.asked, op.requests)
 	}
 }
 
@@ -385,7 +409,7 @@ func TestAReportIsAPageForAFile(t *testing.T) {
 	}
 	op.status.Journal.FirstTime = noon.Add(-48 * time.Hour)
 	d.expect(d.types("report", "--since", "all"), exitDone, "2026-11-19T12:00:00Z to", "")
-	d.expect(d.types("report", "--node", "worker-5"), exitFailed, "", `EKCO knows no node or thing "worker-5"`)
+	d.expect(d.types("report", "--node", "worker-5"), exitFailed, "", `EKCO knows no node or component "worker-5"`)
 	d.expect(d.types("report", "--since", "soon"), exitUsage, "", "--since is")
 	d.app.stdoutTerminal = true
 	d.expect(d.types("report"), exitUsage, "", "send it to a file, as in: ekco report > report.html")
@@ -399,7 +423,7 @@ func TestWithoutAWordEverythingThatIsWrongIsExplained(t *testing.T) {
 	op.status.Actions[1].Holds = map[string]journal.ActionHeld{"": {Preflight: "Plan", Reason: "no answer"}}
 	op.status.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: journal.NodeSubject("worker-4", "u"), At: noon.Add(time.Minute)}}
 	d := newDesk(t, op)
-	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 of 2 problems\n\npurge of worker-2 is stalled at delete-node: refused\n"+
+	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 problem; EKCO handles 1 more\n\npurge of worker-2 is stalled at delete-node: refused\n"+
 		"  since    2026-11-21T11:59:00Z (1m)\n  what now after repairing the cause, run: ekco retry "+purgeID+"\n  type     ekco explain "+purgeID+"\n\npurge of worker-3 waits, because no answer (Plan)\n", "")
 	d.expect(d.types("explain"), exitDone, "\nNEXT\n  clear node worker-4 at 2026-11-21T12:01:00Z (in 1m)\n", "")
 	op.status.Actions, op.status.Next = nil, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +12,7 @@ import (
 
 // openAction finds an open action by its id, or by the name of its node or thing if there is only one open action
 // about it. A name without a kind means the node of that name, if the node has an open action.
-func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
-	status, err := backend.Status(ctx)
-	if err != nil {
-		return journal.ActionRecord{}, err
-	}
+func openAction(status api.Status, verb, word string) (journal.ActionRecord, error) {
 	var about []journal.ActionRecord
 	for _, action := range status.Actions {
 		switch {
@@ -54,7 +49,7 @@ func nothingOpenError(status api.Status, verb, word string) error {
 	if slices.Contains(statusNames(status), word) || slices.Contains(thingNames(status), word) {
 		return fmt.Errorf("%s %s: it has no open action%w", verb, word, api.Hidden(api.ErrNotFound))
 	}
-	return fmt.Errorf("%s %q: no open action, node or thing has this name%s%w", verb, word,
+	return fmt.Errorf("%s %q: no open action, node or component has this name%s%w", verb, word,
 		fsm.DidYouMean(fsm.Near(word, slices.Values(explainableNames(status)))), api.Hidden(api.ErrNotFound))
 }
 

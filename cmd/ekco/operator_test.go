@@ -25,6 +25,18 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u
 	return path
 }
 
+func TestADryRunWithAWrongJournalIsRefusedLikeAPurge(t *testing.T) {
+	d := newDesk(t, nil)
+	d.app.work = startRing
+	for _, args := range [][]string{{"--yes"}, {"--dry-run"}} {
+		code := d.types(append([]string{"purge-node", "worker-2", "--kubeconfig", unreachableAPI(t)}, args...)...)
+		d.expect(code, exitFailed, "", "--without-operator")
+		if created, err := os.ReadDir(d.dir); err != nil || len(created) > 0 {
+			t.Errorf("%v created %v (%v)", args, created, err)
+		}
+	}
+}
+
 // startsOperator runs a real operator on the desk's journal until the function
 // it returns is called, which returns its log.
 func (d *desk) startsOperator(args ...string) (stop func() string) {

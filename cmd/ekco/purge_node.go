@@ -32,10 +32,10 @@ the work; it continues if this command is interrupted or loses its terminal. If 
 runs, this command does the work itself, unless the cluster shows that one with another
 journal may run. An interrupted purge of the node is resumed.
 
-EKCO refuses to purge a ready node if too few other nodes of its role would be left. If a
-preflight warns, the command asks on a terminal; without a terminal it continues and records
-the warning. Without a terminal and without --yes, the purge of a ready node begins after
-ten seconds; until then "ekco cancel NAME" stops it before anything is changed.
+EKCO refuses to purge a ready node if too few other nodes of its role would be left. On a
+terminal the command says what the purge costs, and asks. Without a terminal it continues
+and records the warnings. Without a terminal and without --yes, the purge of a ready node
+begins after ten seconds; until then "ekco cancel NAME" stops it before anything is changed.
 
 EKCO also purges a node that it never saw, because its Node was deleted before, if Rook,
 Ceph, etcd or kubeadm's ClusterStatus still have a part of it: the command shows what it
@@ -60,7 +60,7 @@ command line or the configuration makes no sense.`,
 		},
 	}
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print the plan, the captured facts and each preflight's result, and change nothing")
-	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do not ask when a preflight warns")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "ignore preflights that can be forced, such as the minimum of ready nodes")
 	cmd.Flags().BoolVar(&flags.noWait, "no-wait", false, "return as soon as the purge is recorded; needs a running operator")
 	cmd.Flags().BoolVar(&flags.withoutOperator, "without-operator", false, "do the work although an operator with another journal may run; only after its machine is lost for good")
@@ -97,6 +97,8 @@ type purger struct {
 	// answered has the shown warnings with their answers. They are kept when another process continues the work, so
 	// that no question is repeated.
 	answered []journal.ActionWarned
+	// confirmed is set after the user answered a question with yes.
+	confirmed bool
 	// subjectUID is the UID of the node that was shown first. The command purges no other node, because a new node may
 	// have joined with the same name.
 	subjectUID string
@@ -250,8 +252,8 @@ func (p *purger) recordRefusal(ctx context.Context, request fsm.Request) error {
 	return err
 }
 
-// askAboutWarnings prints the warnings and objections of the preflights. It asks only on a terminal, and only about
-// unanswered warnings.
+// askAboutWarnings prints the warnings and objections of the preflights. It asks only on a terminal, about unanswered
+// warnings, and once about a new purge: a wrong name must not be fatal.
 func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation) error {
 	var warned []journal.ActionWarned
 	refused := false
@@ -270,7 +272,8 @@ func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation
 			refused = true
 		}
 	}
-	if len(warned) == 0 || refused {
+	begins := p.app.askable && !p.confirmed && explained.Resumes == ""
+	if len(warned) == 0 && !begins || refused {
 		return nil
 	}
 	answer := "no terminal"
@@ -283,10 +286,14 @@ func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation
 		if err := p.refuseQuestion(ctx); err != nil {
 			return err
 		}
-		if err := p.confirm(ctx, explained.Costs); err != nil {
+		anyway := ""
+		if len(warned) > 0 {
+			anyway = " anyway"
+		}
+		if err := p.confirm(ctx, explained.Costs, anyway); err != nil {
 			return err
 		}
-		answer = "yes"
+		answer, p.confirmed = "yes", true
 	}
 	for i := range warned {
 		warned[i].Answer = answer
@@ -296,12 +303,12 @@ func (p *purger) askAboutWarnings(ctx context.Context, explained api.Explanation
 }
 
 // confirm says what the purge costs and asks the user. It returns an error unless the answer is yes.
-func (p *purger) confirm(ctx context.Context, costs []string) error {
+func (p *purger) confirm(ctx context.Context, costs []string, anyway string) error {
 	for _, cost := range costs {
 		p.warn("cost: %s", cost)
 	}
 	p.warn("This removes node %s for good; it cannot be undone.", p.flags.node)
-	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s anyway? [y/N] ", view.Clean(p.flags.node)))
+	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s%s? [y/N] ", view.Clean(p.flags.node), anyway))
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(ctx, ctx.Err(), "nothing was changed")

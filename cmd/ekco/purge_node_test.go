@@ -127,7 +127,7 @@ func TestPurgeNodeWarnsOnceOfAllUnknownKeys(t *testing.T) {
 	}
 }
 
-func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
+func TestPurgeNodeAsksOnATerminal(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		warns, askable bool
@@ -136,7 +136,10 @@ func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
 		answer         string
 		code           int
 	}{
-		{"no warning on a terminal", false, true, "", nil, "", exitDone},
+		{"no warning on a terminal, yes", false, true, "y\n", nil, "", exitDone},
+		{"no warning on a terminal, no", false, true, "n\n", nil, "", exitFailed},
+		{"no warning without a terminal", false, false, "", nil, "", exitDone},
+		{"no warning and --yes", false, true, "", []string{"--yes"}, "", exitDone},
 		{"warning on a terminal, yes", true, true, "Yes\n", nil, "yes", exitDone},
 		{"warning on a terminal, no", true, true, "n\n", nil, "", exitFailed},
 		{"warning on a terminal, closed", true, true, "", nil, "", exitFailed},
@@ -155,7 +158,7 @@ func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
 			if code != test.code {
 				t.Fatalf("exit code %d, want %d: %s", code, test.code, d.errOut)
 			}
-			if asked := strings.Contains(d.errOut.String(), "[y/N]"); asked != (test.warns && test.askable && test.args == nil) {
+			if asked := strings.Contains(d.errOut.String(), "[y/N]"); asked != (test.askable && test.args == nil) {
 				t.Errorf("asked: %v", asked)
 			}
 			if test.warns && !strings.Contains(d.errOut.String(), "warning: 4 of 6") {
@@ -175,6 +178,17 @@ func TestPurgeNodeAsksOnlyAPersonAndOnlyIfAPreflightWarns(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAnOpenPurgeWithoutWarningsIsFollowedWithoutAQuestion(t *testing.T) {
+	op := purging(t, journal.OutcomeDone)
+	op.explained.Resumes = purgeID
+	d := newDesk(t, op)
+	d.app.askable = true
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "")
+	if strings.Contains(d.errOut.String(), "[y/N]") {
+		t.Errorf("it asks: %s", d.errOut)
 	}
 }
 

@@ -36,19 +36,23 @@ has the command. If the list has changed since, it overrides nothing.`,
 				return usagef("--list needs --force")
 			}
 			return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
-				action, err := openAction(cmd.Context(), backend, "retry", args[0])
+				status, err := backend.Status(cmd.Context())
 				if err != nil {
 					return err
 				}
-				if runs := runningText(action); runs != "" && backend.running {
-					_, err := fmt.Fprintln(a.stdout, view.Clean(a.describeAction(action)+runs+"; there is nothing to retry"))
+				action, err := openAction(status, "retry", args[0])
+				if err != nil {
+					return err
+				}
+				if runs := runningText(status, action); runs != "" && backend.running && !fsm.Waits(&action) {
+					_, err := fmt.Fprintln(a.stdout, view.Clean(a.describeAction(action)+" is running"+runs+"; there is nothing to retry"))
 					return err
 				}
 				command.Action = action.ID
 				if err := backend.Do(cmd.Context(), command); err != nil {
 					return err
 				}
-				return a.printRecorded(backend, view.Clean(a.describeAction(action))+" is retried"+forcedText(command.Force))
+				return a.printRecorded(backend, view.Clean(a.describeAction(action))+retriedText(backend.running, command.Force))
 			})
 		},
 	}
@@ -58,19 +62,31 @@ has the command. If the list has changed since, it overrides nothing.`,
 	return cmd
 }
 
-// runningText returns a text if the action runs, so that there is nothing to retry, or "".
-func runningText(action journal.ActionRecord) string {
+// runningText returns the running steps, with what they wait for if that is known, or "".
+func runningText(status api.Status, action journal.ActionRecord) string {
 	steps := runningSteps(action)
-	if len(steps) == 0 || fsm.Waits(&action) {
+	for i, step := range steps {
+		if missing := status.Progress[action.ID][step].Missing; missing != "" {
+			steps[i] += " " + missing
+			if !strings.HasPrefix(missing, "waits ") {
+				steps[i] = step + ": " + missing
+			}
+		}
+	}
+	if len(steps) == 0 {
 		return ""
 	}
-	return " is running: " + strings.Join(steps, ", ")
+	return ": " + strings.Join(steps, ", ")
 }
 
-// forcedText returns a text if the retry was forced.
-func forcedText(force bool) string {
-	if force {
-		return ", overriding the holds that offer it"
+// retriedText returns the end of a sentence: when the action is retried, and whether by force.
+func retriedText(running, force bool) string {
+	text := " is retried"
+	if !running {
+		text = " will be retried when EKCO starts"
 	}
-	return ""
+	if force {
+		text += ", overriding the holds that offer it"
+	}
+	return text
 }

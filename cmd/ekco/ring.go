@@ -56,7 +56,7 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	if options.OneShot {
 		open = openAtOnce
 	}
-	check := options.OneShot && !options.readOnly(cfg) && !options.WithoutOperator
+	check := options.OneShot && !options.WithoutOperator
 	isNew := isMissing(cfg.Journal)
 	if check && isNew { // before the file is created
 		if err := checkElsewhere(ctx, cfg, "", log); err != nil {

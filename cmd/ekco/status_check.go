@@ -48,7 +48,7 @@ func requireKnownName(status api.Status, name string) error {
 	if name == "" || slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("EKCO knows no node or thing %q (\"ekco status --all\" shows them)%s%w", name, fsm.DidYouMean(fsm.Near(name, slices.Values(names))), api.Hidden(api.ErrNotFound))
+	return fmt.Errorf("EKCO knows no node or component %q (\"ekco status --all\" shows them)%s%w", name, fsm.DidYouMean(fsm.Near(name, slices.Values(names))), api.Hidden(api.ErrNotFound))
 }
 
 // statusNames returns all names in the status without duplicates.

@@ -36,7 +36,7 @@ func TestStatusOfANameLeavesOutTheOthers(t *testing.T) {
 	d := newDesk(t, &fakeOperator{status: api.Status{Now: noon, Nodes: []api.NodeStatus{{Name: "worker-1"}, {Name: "worker-2"}}}})
 	d.expect(d.types("status", "worker-1"), exitDone, "worker-1", "")
 	d.expectNot("worker-2")
-	d.expect(d.types("status", "worker-3"), exitFailed, "", `EKCO knows no node or thing "worker-3" ("ekco status --all" shows them); did you mean worker-1 or worker-2?`)
+	d.expect(d.types("status", "worker-3"), exitFailed, "", `EKCO knows no node or component "worker-3" ("ekco status --all" shows them); did you mean worker-1 or worker-2?`)
 }
 
 // expectNot checks that standard output does not have the text.

@@ -98,7 +98,7 @@ func TestHistoryOfAThingIsAboutThatThingAlone(t *testing.T) {
 	d.lists("heating/hall", 2, 4, 6, 9)
 	op.things, op.thingErr = nil, api.ErrNotFound
 	d.lists("lamp/halm")
-	d.expect(d.types("history", "lamp/halm"), exitDone, "", "The journal has nothing about thing lamp/halm; did you mean lamp/hall?\n")
+	d.expect(d.types("history", "lamp/halm"), exitDone, "", "The journal has nothing about lamp/halm; did you mean lamp/hall?\n")
 }
 
 func TestAThingIsExplained(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAThingIsExplainedFromTheFileWhereNoOperatorRuns(t *testing.T) {
 	d.expect(d.types("explain", "Node/worker-2"), exitDone, ": node worker-2 (worker) is ready\n\nNo action is open.", "")
 	d.expect(d.types("explain", "node/worker-3"), exitFailed, "", "EKCO knows no node worker-3; did you mean node/worker-2?")
 	d.expect(d.types("explain", "worker-2"), exitDone, "node worker-2 (uid u2)\nState:    Healthy", "")
-	d.expect(d.types("explain", "worker-3"), exitFailed, "", `EKCO knows no node, thing or action "worker-3"; did you mean`)
+	d.expect(d.types("explain", "worker-3"), exitFailed, "", `EKCO knows no node, component or action "worker-3"; did you mean`)
 	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 problem\n\nno operator", "")
 	d.expect(d.types("explain", "-o", "json"), exitDone, `"kind": "not_running"`, "")
 	d.expect(d.types("history", "node/worker-2", "--since", "all"), exitDone, "node worker-2 (worker) is ready", "")

@@ -56,12 +56,12 @@ func StillExists(kind, namespace, name string, finalizers []string) string {
 	if len(finalizers) == 0 {
 		return fmt.Sprintf("%s %s still exists; look at it: kubectl get %s -o yaml", kind, object, named)
 	}
-	what := "finalizer"
+	what, removed := "finalizer", "finalizer is removed: by its program"
 	if len(finalizers) > 1 {
-		what = "finalizers"
+		what, removed = "finalizers", "finalizers are removed: by their programs"
 	}
-	return fmt.Sprintf("waits for %s %s on %s %s; if the program that set it does not remove it: "+
-		`kubectl patch %s --type merge -p '{"metadata":{"finalizers":null}}'`, what, strings.Join(finalizers, ", "), kind, object, named)
+	return fmt.Sprintf("waits for %s %s on %s %s; it goes on when the %s, or with: "+
+		`kubectl patch %s --type merge -p '{"metadata":{"finalizers":null}}'`, what, strings.Join(finalizers, ", "), kind, object, removed, named)
 }
 
 // DelayedBy returns the finalizers that delay the deletion of an object, or nil if it is not being deleted.

@@ -33,7 +33,7 @@ run() {
 
   say "an administrator purges $victim; a finalizer of somebody else delays the deletion, so the purge is open"
   kubectl patch node "$victim" --type merge -p '{"metadata":{"finalizers":["demo.example.com/slow"]}}' >/dev/null
-  ekco purge-node "$victim" --no-wait
+  ekco purge-node "$victim" --no-wait --yes
   until_true "the Node is being deleted" purge_waits
 
   say "SIGKILL in the middle of the purge"

@@ -25,10 +25,11 @@ const (
 )
 
 // ask starts a purge-node, which finds out itself who does the work.
-func (o *operator) ask(node string) *child.Process {
+func (o *operator) ask(node string, more ...string) *child.Process {
 	o.t.Helper()
-	return child.Start(o.t, binaries.ekco, "purge-node", node,
-		"--kubeconfig", o.kubeconfig, "--journal", o.journal, "--config", o.config)
+	return child.Start(o.t, binaries.ekco, append([]string{
+		"purge-node", node, "--kubeconfig", o.kubeconfig, "--journal", o.journal, "--config", o.config,
+	}, more...)...)
 }
 
 func waitSays(t *testing.T, p *child.Process, what string) {
@@ -116,7 +117,7 @@ func TestTwoThatAskTheOperatorAtOnceGetOnePurgeAndOneOutcome(t *testing.T) {
 	// With a forgotten --journal, the command would begin a second journal beside the operator.
 	elsewhere := *o
 	elsewhere.journal = filepath.Join(t.TempDir(), "journal.db")
-	wantExits(t, 1, "--without-operator", elsewhere.ask("worker-2"))
+	wantExits(t, 1, "--without-operator", elsewhere.ask("worker-2"), elsewhere.ask("worker-2", "--dry-run"))
 	if _, err := os.Stat(elsewhere.journal); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the refused command created a journal: %v", err)
 	}

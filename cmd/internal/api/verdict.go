@@ -266,7 +266,9 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			if !strings.HasPrefix(missing, "waits for ") {
 				problem.Reason = fmt.Sprintf("%s waits at %s: %s", what, others, missing)
 			}
-			problem.Advice = "it goes on when that is gone; " + cmp.Or(advice, "see what holds it")
+			if problem.Advice = advice; !strings.HasPrefix(advice, "it goes on ") {
+				problem.Advice = "it goes on when that is gone; " + cmp.Or(advice, "see what holds it")
+			}
 		case hold.Preflight == journal.HoldNextAttempt:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, timeOrNil(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s keeps failing at %s: %s", what, step, hold.Reason)
@@ -430,9 +432,22 @@ func refusalProblems(status *Status, verb func(journal.ActionKind) string) (prob
 		if problem.Thing != "" {
 			problem.Command = "ekco explain " + problem.Thing
 		}
+		if refusal.Rule == fsm.RulePaused {
+			problem.Command = resumeCommand(status, problem.Thing)
+		}
 		problems = append(problems, problem)
 	}
 	return problems
+}
+
+// resumeCommand returns the command that ends the pause of the thing or, if it has none, the pause of everything.
+func resumeCommand(status *Status, thing string) string {
+	for key := range status.Pauses {
+		if key != "" && pausedThing(key) == thing {
+			return "ekco resume " + key
+		}
+	}
+	return "ekco resume"
 }
 
 func defectProblems(status *Status) (problems []Problem) {

@@ -295,15 +295,34 @@ func TestTheProblemNamesTheFinalizer(t *testing.T) {
 	status := Status{Now: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)}
 	heldByFinalizer(&status, journal.ActionRecord{ID: "purge-w1-9", Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w1", "u1")}, time.Minute)
 	for missing, want := range map[string]string{
-		"waits for finalizer a/b on node w1; if not: kubectl patch": "purge of w1 waits for finalizer a/b on node w1",
-		"the API server has not answered":                           "purge of w1 waits at delete-node: the API server has not answered",
+		"waits for finalizer a/b on node w1; it goes on when x: kubectl patch": "purge of w1 waits for finalizer a/b on node w1",
+		"the API server has not answered":                                      "purge of w1 waits at delete-node: the API server has not answered",
 	} {
 		p := status.Progress["purge-w1-9"]["delete-node"]
 		p.Missing = missing
 		status.Progress["purge-w1-9"]["delete-node"] = p
 		problems := actionProblems(&status, func(journal.ActionKind) string { return "purge" })
-		if len(problems) != 1 || problems[0].Reason != want || strings.Contains(missing, "kubectl") != strings.HasSuffix(problems[0].Advice, "if not: kubectl patch") {
+		if len(problems) != 1 || problems[0].Reason != want || strings.Contains(missing, "kubectl") != (problems[0].Advice == "it goes on when x: kubectl patch") {
 			t.Errorf("got %+v, want %q", problems, want)
+		}
+	}
+}
+
+func TestWhatAPauseBlocksIsEndedByResume(t *testing.T) {
+	node := journal.NodeSubject("w1", "u1")
+	for name, test := range map[string]struct {
+		pauses map[string]fsm.PauseState
+		rule   string
+		want   string
+	}{
+		"everything is paused": {map[string]fsm.PauseState{"": {}, "w2": {}}, fsm.RulePaused, "ekco resume"},
+		"the node is paused":   {map[string]fsm.PauseState{"": {}, "w1": {}}, fsm.RulePaused, "ekco resume w1"},
+		"another rule":         {map[string]fsm.PauseState{"w1": {}}, "StormBrake", "ekco explain node/w1"},
+	} {
+		status := Status{Pauses: test.pauses, Refusals: []fsm.Refusal{{Rule: test.rule, Subject: node}}}
+		problems := refusalProblems(&status, func(journal.ActionKind) string { return "clear" })
+		if len(problems) != 1 || problems[0].Command != test.want {
+			t.Errorf("%s: got %+v, want %q", name, problems, test.want)
 		}
 	}
 }

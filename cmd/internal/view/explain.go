@@ -85,12 +85,13 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 func readinessText(e api.Explanation, command string) string {
 	deed, _, _ := strings.Cut(string(e.Kind), "-")
 	deed = strings.TrimSuffix(deed, "e") + "ed" // as in "purged"
-	warnings, hold := 0, api.CheckResult{}
+	warnings, warning, hold := 0, "", api.CheckResult{}
 	for _, check := range e.Checks {
 		switch check.Verdict {
 		case actions.VerdictPass, actions.VerdictUnasked:
 		case actions.VerdictWarn:
 			warnings++
+			warning = ": " + words.Held(check.Preflight, check.Reason)
 		case actions.VerdictHold:
 			hold = check
 		default:
@@ -101,7 +102,9 @@ func readinessText(e api.Explanation, command string) string {
 	switch {
 	case hold.Preflight != "":
 		return Clean(fmt.Sprintf("%s cannot be %s yet: it would wait, because %s", e.Subject.Name, deed, words.Held(hold.Preflight, hold.Reason)))
-	case warnings > 0:
+	case warnings == 1:
+		remark = ", with 1 warning" + warning
+	case warnings > 1:
 		remark = ", with " + words.Count(warnings, "warning")
 	case len(e.Costs) > 0 && actions.LosesNothing(e.Costs):
 		remark = "; nothing is lost"

@@ -125,7 +125,7 @@ func TestTheVerdictSaysWhatEKCODoesAndHowToStopIt(t *testing.T) {
 		"purges w3; to stop it: ekco cancel w3":                    {Actions: []journal.ActionRecord{purge}},
 		"purges w3; it begins at noon; to stop it: ekco cancel w3": {Actions: []journal.ActionRecord{purge}, Progress: waits},
 		"purges w3": {Actions: []journal.ActionRecord{late}},
-		"2 actions, the first purges w3; to stop it: ekco cancel w3": {Actions: []journal.ActionRecord{purge, late}},
+		"2 actions, the first purges w3; to stop it: ekco cancel w3": {Actions: []journal.ActionRecord{purge, late}, Progress: waits},
 		"purges w3; node w1 is lost":                                 {Actions: []journal.ActionRecord{late}, Problems: []api.Problem{other}},
 		"purge of w3 waits for a finalizer":                          {Actions: []journal.ActionRecord{late}, Problems: []api.Problem{own}},
 	} {

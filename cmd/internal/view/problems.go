@@ -42,12 +42,12 @@ func summaryText(status api.Status, vocabulary *words.Vocabulary, s style) strin
 	return s.paint(good, "OK") + ": no problems, and nothing waits"
 }
 
-// pressingCount returns how many problems need a person, and the number of all problems if that differs.
+// pressingCount returns how many problems need a person, and how many do not.
 func pressingCount(pressing, all int) string {
 	if pressing == all {
 		return words.Count(all, "problem")
 	}
-	return fmt.Sprintf("%d of %s", pressing, words.Count(all, "problem"))
+	return fmt.Sprintf("%s; EKCO handles %d more", words.Count(pressing, "problem"), all-pressing)
 }
 
 func problemLines(status api.Status, problem api.Problem, s style) []string {

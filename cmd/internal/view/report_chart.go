@@ -132,11 +132,13 @@ func later(a, b time.Time) time.Time {
 
 // These are the sizes in the chart, in units of its view box.
 const (
-	laneHeight  = 22
-	laneFrom    = 220.0
-	laneWidth   = 770.0
-	chartTicks  = 6
-	axisHeight  = 24
+	laneHeight = 22
+	laneFrom   = 220.0
+	laneWidth  = 770.0
+	chartTicks = 6
+	axisHeight = 24
+	// barBelow is how far the bar of an action is below the top of its lane: under the label of the state.
+	barBelow    = 14
 	thinnest    = 1.5
 	letterWidth = 7.0
 	stampOfTick = "01-02 15:04"
@@ -201,7 +203,7 @@ func (s *chartStates) chart() chart {
 		}
 		row.Spans = append(row.Spans, s.gapBoxes(lane, y+3, colors)...)
 		for _, action := range lane.bars {
-			row.Bars = append(row.Bars, s.box(action.from, action.until, y+8, action.id+", "+action.outcome))
+			row.Bars = append(row.Bars, s.box(action.from, action.until, y+barBelow, action.id+", "+action.outcome))
 		}
 		drawn.Lanes = append(drawn.Lanes, row)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,28 @@ func TestAReportTellsEverythingInOnePage(t *testing.T) {
 		if !slices.ContainsFunc(titles, func(title string) bool { return strings.HasPrefix(title, want) }) {
 			t.Errorf("nothing drawn is %q; there are\n%s", want, strings.Join(titles, "\n"))
 		}
+	}
+}
+
+func TestTheLabelOfAStateIsAboveTheBarOfAnAction(t *testing.T) {
+	number := func(e *element, attr string) int {
+		n, err := strconv.Atoi(e.attrs[attr])
+		if err != nil {
+			t.Fatalf("%+v: %v", e, err)
+		}
+		return n
+	}
+	var labels, bars []int // the lower end of the label and the upper end of the bar, below the top of the lane
+	for _, e := range reported(t, presentStatus(), ReportOptions{From: began.Add(-time.Hour), Until: began.Add(time.Hour)}) {
+		switch {
+		case e.attrs["class"] == "state":
+			labels = append(labels, (number(e, "y")+number(e, "dy"))%laneHeight)
+		case e.name == "rect" && e.attrs["fill"] == "#333" && e.text != "":
+			bars = append(bars, number(e, "y")%laneHeight)
+		}
+	}
+	if len(labels) == 0 || len(bars) == 0 || slices.Max(labels) >= slices.Min(bars) {
+		t.Errorf("labels end at %v, bars begin at %v", labels, bars)
 	}
 }
 

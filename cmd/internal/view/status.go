@@ -292,10 +292,25 @@ func failureLines(status api.Status, action journal.ActionRecord) (lines []stepL
 		hold := action.Holds[id].Preflight
 		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
 		if step.LastError != "" && !step.Done() && !waits && !stalled {
+			if took := lateAttempt(step, status.Progress[action.ID][id].Missing); took != "" {
+				lines = append(lines, stepLine{id, fmt.Sprintf("%s: attempt %d ended after %s", Clean(id), step.Attempts-1, took)})
+				continue
+			}
 			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), attemptText(status, step), Clean(step.LastError))})
 		}
 	}
 	return lines
+}
+
+// lateAttempt returns how long the last attempt took if it only ran out of time, and the present one waits for the same:
+// the line about the progress says for what. Otherwise it returns "".
+func lateAttempt(step journal.StepRecord, missing string) string {
+	text, same := strings.CutSuffix(step.LastError, ": "+missing)
+	took, late := strings.CutPrefix(text, actions.NoSuccessWithin)
+	if !step.Open || step.Attempts < 2 || !same || !late || strings.Contains(took, ": ") {
+		return ""
+	}
+	return Clean(took)
 }
 
 // attemptText returns which attempt failed and when the next one is. During an attempt it says "before", because EKCO

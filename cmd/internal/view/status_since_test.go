@@ -62,6 +62,21 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 	}
 }
 
+func TestALateAttemptIsNotExplainedTwice(t *testing.T) {
+	for want, step := range map[string]journal.StepRecord{
+		"x: attempt 1 ended after 30s":                                             {Attempts: 2, Open: true, LastError: "no success within 30s: waits for f"},
+		"x failed before attempt 2, which is running: no success within 30s: else": {Attempts: 2, Open: true, LastError: "no success within 30s: else"},
+		"x failed before attempt 2, which is running: refused: waits for f":        {Attempts: 2, Open: true, LastError: "refused: waits for f"},
+		"x failed (attempt 2): no success within 30s: waits for f":                 {Attempts: 2, LastError: "no success within 30s: waits for f"},
+	} {
+		status := api.Status{Operator: api.OperatorStatus{PID: 1}, Progress: map[string]map[string]actions.Progress{"a": {"x": {Missing: "waits for f"}}}}
+		action := journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": step}}
+		if said := strings.Join(Waits(status, action, vocabulary), "\n"); said != want {
+			t.Errorf("it says %q, want %q", said, want)
+		}
+	}
+}
+
 func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 	at, runs := began, api.OperatorStatus{PID: 1}
 	for want, step := range map[string]journal.StepRecord{

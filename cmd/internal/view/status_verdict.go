@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -43,9 +44,9 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 	case n == 1 && len(status.Problems) > 0 && status.Problems[0].Command == "ekco explain "+status.Actions[0].ID:
 		// The problem says what the action does.
 	case n == 1:
-		parts = append(parts, activeAction(status, vocabulary))
+		parts = append(parts, activeAction(status, vocabulary, status.Progress[status.Actions[0].ID]))
 	case n > 1:
-		parts = append(parts, words.Count(n, "action")+", the first "+activeAction(status, vocabulary))
+		parts = append(parts, words.Count(n, "action")+", the first "+activeAction(status, vocabulary, nil))
 	}
 	if n := len(status.Problems); n > 0 {
 		parts = append(parts, headline(status.Problems[0])+moreText(n-1))
@@ -56,12 +57,11 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 	return strings.Join(parts, "; ")
 }
 
-// activeAction says what the first open action does, what it waits for, and how to stop it.
-func activeAction(status api.Status, vocabulary *words.Vocabulary) string {
+// activeAction says what the first open action does, what its progress waits for, and how to stop it.
+func activeAction(status api.Status, vocabulary *words.Vocabulary, progress map[string]actions.Progress) string {
 	action := status.Actions[0]
 	verb, rest, _ := strings.Cut(vocabulary.Verb(action.Kind), " ")
 	text := strings.Join(strings.Fields(verb+"s "+rest+" "+action.Subject.Name), " ")
-	progress := status.Progress[action.ID]
 	for _, step := range slices.Sorted(maps.Keys(progress)) {
 		if missing := progress[step].Missing; missing != "" {
 			missing, _, _ = strings.Cut(missing, "; ") // without advice, which is shown with the action

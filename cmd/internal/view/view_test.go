@@ -497,7 +497,8 @@ func TestAnExplanationBeginsWithItsVerdict(t *testing.T) {
 		"w2 can be purged now; nothing is lost. To do it: ekco x":         {[]api.CheckResult{check(actions.VerdictPass)}, []string{"2 pods move"}},
 		"w2 can be purged now; see below what is lost. To do it: ekco x":  {nil, []string{"2 pods move", actions.CostOfLoss + "a volume"}},
 		"w2 can be purged now; see below what is lost. To do it: ekco  x": {nil, []string{actions.CostUnknown + "which pods are on it"}},
-		"w2 can be purged now, with 1 warning. To do it: ekco x":          {[]api.CheckResult{check(actions.VerdictWarn), check(actions.VerdictPass)}, []string{"2 pods move"}},
+		"w2 can be purged now, with 1 warning: r (P). To do it: ekco x":   {[]api.CheckResult{check(actions.VerdictWarn), check(actions.VerdictPass)}, []string{"2 pods move"}},
+		"w2 can be purged now, with 2 warnings. To do it: ekco x":         {[]api.CheckResult{check(actions.VerdictWarn), check(actions.VerdictWarn)}, nil},
 		"w2 cannot be purged yet: it would wait, because r (P)":           {[]api.CheckResult{check(actions.VerdictHold), check(actions.VerdictWarn)}, nil},
 		"w2 cannot be purged now: r (P)":                                  {[]api.CheckResult{check(actions.VerdictHold), check(actions.VerdictAbandon), check(actions.VerdictPass)}, nil},
 	} {

@@ -42,7 +42,8 @@ add_image() {
 
 rm -rf "$out/addons/ekco" # of other versions
 addon=$out/addons/ekco/$number
-mkdir -p "$addon/images" "$addon/reboot"
+mkdir -p "$addon/images"
+cp -r "$here/reboot" "$addon"
 cp "$here"/{install.sh,merge.awk,host-preflight.yaml} "$root/deploy/host/ekco-purge-node" "$addon"
 templates "$addon/templates"
 haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/templates/config.yaml")

@@ -3,7 +3,6 @@ package kurladdon
 import (
 	"crypto/sha256"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -84,8 +83,8 @@ func TestThePackageHasWhatKURLTakesFromIt(t *testing.T) {
 			t.Errorf("image %s is %q, %v", name, out, err)
 		}
 	}
-	if entries, err := os.ReadDir(filepath.Join(addon(dir), "reboot")); err != nil || len(entries) != 0 {
-		t.Errorf("reboot has %v, %v", entries, err)
+	if out, err := exec.CommandContext(t.Context(), "bash", filepath.Join(addon(dir), "reboot", "shutdown.sh")).Output(); err != nil || len(out) == 0 {
+		t.Errorf("kURL's containerd add-on gets %q, %v", out, err)
 	}
 	var preflight map[string]any
 	if err := yaml.UnmarshalStrict([]byte(content(t, addon(dir), "host-preflight.yaml")), &preflight); err != nil || preflight["kind"] != "HostPreflight" {

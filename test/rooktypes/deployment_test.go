@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -128,7 +127,8 @@ func TestADeploymentIsDeletedWithOptionsThatKubernetesKnows(t *testing.T) {
 		t.Errorf("options %s", request.body)
 	}
 	left, err := client.OSDDeployments(t.Context())
-	if err != nil || !slices.Equal(left, []rook.OSDDeployment{{Name: "rook-ceph-osd-4", UID: "uid-rook-ceph-osd-4", OSD: 4, Hostname: "w1", Replicas: 1}}) {
+	want := []rook.OSDDeployment{{Name: "rook-ceph-osd-4", UID: "uid-rook-ceph-osd-4", OSD: 4, Hostname: "w1", Replicas: 1}}
+	if err != nil || !cmp.Equal(left, want) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }

@@ -133,7 +133,7 @@ func TestADataPoolIsCalledAsRookCallsIt(t *testing.T) {
 		"/spec/dataPools/0/replicated/size": "rook-shared-fs-fast", "/spec/dataPools/1/replicated/size": "rook-shared-fs-data1",
 		"/spec/metadataPool/replicated/size": "rook-shared-fs-metadata",
 	} {
-		if facts.Numbers[place] != 1 || !facts.Names.Make(of, place, pool) || facts.Names.Make(of, place, "rook-shared-fs-data0") {
+		if facts.Numbers[place] != 1 || !facts.Names.IsPoolFor(of, place, pool) || facts.Names.IsPoolFor(of, place, "rook-shared-fs-data0") {
 			t.Errorf("%s of %+v is not of pool %s alone", place, facts, pool)
 		}
 	}

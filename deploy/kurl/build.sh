@@ -1,8 +1,7 @@
 #!/bin/bash
-# Builds kURL's package of EKCO into the directory $1, by default bin/kurl: addons/ekco/VERSION, and an archive of that.
-# Its manifests are those of deploy/, which has the only copy. No registry is asked: $EKCO_IMAGE_ARCHIVE is what "make image"
-# built, and $HAPROXY_IMAGE_ARCHIVE names an archive of HAProxy's image (as of "docker save" or "ctr images export"). The same
-# commit gives the same bytes.
+# Builds EKCO's add-on for kURL into the directory $1, by default bin/kurl: addons/ekco/VERSION, and an archive of that.
+# The build takes the manifests from deploy/, which has the only copy. It uses no registry: $EKCO_IMAGE_ARCHIVE is what
+# "make image" built, and $HAPROXY_IMAGE_ARCHIVE is HAProxy's image, from "docker save" or "ctr images export". Two builds of a commit are the same byte for byte.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,7 +12,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/d
 ekco_image=${EKCO_IMAGE_ARCHIVE:-$root/bin/image/ekco-$VERSION.tar}
 number=${VERSION#v}
 
-# from_deploy FILE prints a manifest of deploy/ for this version.
+# from_deploy FILE prints a manifest of deploy/ with the image of this version.
 from_deploy() {
 	sed "s#replicated/ekco:v[0-9.]*#replicated/ekco:$VERSION#" "$root/deploy/$1"
 }
@@ -25,13 +24,14 @@ templates() {
 	for name in rbac service; do from_deploy $name.yaml >"$1/$name.yaml"; done
 	for name in rook kotsadm optional; do from_deploy $name/rbac.yaml >"$1/$name.yaml"; done
 	from_deploy minio/rbac.yaml | sed 's/^  namespace: minio$/  namespace: "__MINIO_NAMESPACE__"/' >"$1/minio.yaml"
-	# A pod reads its configuration only when it starts, so a new configuration must change the Deployment.
+	# EKCO reads its configuration only when it starts. With the hash, a new configuration gives a new pod.
 	from_deploy deployment.yaml |
 		sed 's|^    metadata:$|&\n      annotations:\n        ekco.kurl.sh/config-hash: "__CONFIG_HASH__"|' >"$1/deployment.yaml"
 	from_deploy configmap.yaml | sed -n 's/^    //p' >"$1/config.yaml"
 }
 
-# add_image NAME ARCHIVE HINT compresses an archive of an image, which may be compressed already.
+# add_image NAME ARCHIVE HINT adds an image's archive, compressed or not, to the package. If there is no such file, it
+# prints HINT, which says what to do.
 add_image() {
 	if [ ! -e "$2" ]; then
 		echo "build.sh: images/$1.tar.gz is not in the package: $3" >&2
@@ -40,7 +40,7 @@ add_image() {
 	{ gunzip -c "$2" 2>/dev/null || cat "$2"; } | gzip -9n >"$addon/images/$1.tar.gz"
 }
 
-rm -rf "$out/addons/ekco" # of other versions
+rm -rf "$out/addons/ekco" # other versions, too
 addon=$out/addons/ekco/$number
 mkdir -p "$addon/images"
 cp -r "$here/reboot" "$addon"

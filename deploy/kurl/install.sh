@@ -1,24 +1,24 @@
 #!/bin/bash
 # EKCO's add-on for kURL. docs/install.md says what each field of the installer becomes.
 #
-# kURL sources this file before its first hook and again before hook "ekco", so that an assignment here would undo what
-# ekco_pre_init has set. join.sh and upgrade.sh of kURL call ekco_join without ekco_pre_init. Hooks run as root under
-# "set -eE" with a trap on ERR, and on RHEL 7 with bash 4.2.
+# kURL sources this file twice: before its first hook, and again before hook "ekco". An assignment outside of a function
+# would undo what ekco_pre_init has set. kURL's join.sh and upgrade.sh call ekco_join without ekco_pre_init. Hooks run as
+# root under "set -eE" with a trap on ERR. RHEL 7 has bash 4.2.
 
-# These directories are different only in tests.
+# Only tests set other directories.
 : "${EKCO_HOST_ETC:=/etc}" "${EKCO_HOST_BIN:=/usr/local/bin}"
 
 # --- Hooks ------------------------------------------------------------------------------------------------------
 
 function ekco_pre_init() {
     if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
-        # kURL reads these.
+        # kURL reads these variables.
         # shellcheck disable=SC2034
         HA_CLUSTER=1 LOAD_BALANCER_ADDRESS=localhost LOAD_BALANCER_PORT=6444
     fi
 }
 
-# ekco runs at every run of the installer, also in a cluster full of workloads.
+# kURL calls ekco each time the installer runs, also in a cluster full of workloads.
 function ekco() {
     ekco_needs bail kubernetes_resource_exists load_images log logStep logSuccess logWarn spinner_until
     local from to=$DIR/kustomize/ekco
@@ -40,7 +40,7 @@ function ekco() {
 # kURL no longer calls this hook, but its conventions list it.
 function ekco_already_applied() { ekco; }
 
-# ekco_join also runs on nodes that are in the cluster and run workloads.
+# kURL's upgrade.sh calls ekco_join also on nodes that already run workloads.
 function ekco_join() {
     ekco_needs bail kubernetes_is_master load_images logStep
     if [ "${MASTER:-}" = 1 ] || kubernetes_is_master; then
@@ -58,9 +58,9 @@ function ekco_post_init() {
     address=$(kubectl get nodes --selector="$(kubernetes_get_control_plane_label)" \
         -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}') ||
         ekco_api_failed "read the address of the first primary"
-    address=${address%% *} # a node in two IP families has two
+    address=${address%% *} # a dual-stack node has two
     case $address in *:*) address="[$address]" ;; esac
-    # kURL prints this in the command for joining.
+    # kURL prints this address in the join command.
     # shellcheck disable=SC2034
     EKCO_ADDRESS=$address:31880
 }
@@ -76,10 +76,10 @@ function ekco_bootstrap_internal_lb() {
         before=$(stat --format=%y "$manifest")
         if ekco_lb_answers; then serves=1; fi
     fi
-    # It writes the file only if the content differs.
+    # ekco writes the file only if the content differs. Otherwise the modification time stays.
     ekco_run haproxy-manifest "$EKCO_HOST_ETC:/host/etc" generate-haproxy-manifest \
         --file=/host/etc/kubernetes/manifests/haproxy.yaml --image="$(ekco_image internal_load_balancer_haproxy_image)" ||
-        bail "EKCO cannot write $manifest. The reason is above. Then run the installer again."
+        bail "EKCO cannot write $manifest. Fix the error above and run the installer again."
     ekco_lb_readable
     if [ -n "$serves" ]; then
         if [ "$(stat --format=%y "$manifest")" != "$before" ]; then
@@ -94,7 +94,7 @@ function ekco_bootstrap_internal_lb() {
     if [ -z "$primaries" ]; then return 0; fi
     ekco_lb_write_config "$primaries"
     ekco_lb_start_temporary
-    # Without this ConfigMap EKCO writes the configuration of all nodes again. The API may not answer yet.
+    # If this ConfigMap is missing, EKCO writes HAProxy's configuration on all nodes again. The API may not answer yet.
     if kubernetes_is_master && commandExists kubectl; then
         kubectl --request-timeout=10s -n kurl delete configmap update-internallb --ignore-not-found >/dev/null 2>&1 || true
     fi
@@ -102,7 +102,7 @@ function ekco_bootstrap_internal_lb() {
 
 function ekco_cleanup_bootstrap_internal_lb() { ekco_remove_container bootstrap-lb; }
 
-# ekco_lb_primaries prints the addresses of the primaries: those that the caller knows, or on the first primary its own.
+# ekco_lb_primaries prints the primaries' addresses: those that kURL passes, or on the first primary its own address.
 function ekco_lb_primaries() {
     if [ -n "${PRIMARY_HOST:-}" ]; then
         echo "$PRIMARY_HOST"
@@ -118,21 +118,21 @@ function ekco_lb_answers() {
 function ekco_lb_write_config() {
     local file=$EKCO_HOST_ETC/haproxy/haproxy.cfg config
     config=$(ekco_run haproxy-config '' generate-haproxy-config --primary-host="$1") || config=''
-    [ -n "$config" ] || bail "EKCO cannot generate $file for the primaries $1. The reason is above. Then run the installer again."
+    [ -n "$config" ] || bail "EKCO cannot generate $file for the primaries $1. Fix the error above and run the installer again."
     mkdir -p "${file%/*}" || ekco_cannot_write "${file%/*}"
-    # A pod of HAProxy has mounted this file, so it must not be replaced by another one.
+    # HAProxy's pod mounts this file and would not see a new one, so this writes into the same file.
     ekco_save "$file" printf '%s\n' "$config"
     ekco_lb_readable
 }
 
-# ekco_lb_readable lets HAProxy, which is not root, read its configuration also where the umask is 027.
+# ekco_lb_readable makes the configuration readable for HAProxy, which does not run as root. The umask may be 027.
 function ekco_lb_readable() {
     if [ -d "$EKCO_HOST_ETC/haproxy" ]; then
         chmod -R a+rX "$EKCO_HOST_ETC/haproxy" || ekco_cannot_write "$EKCO_HOST_ETC/haproxy"
     fi
 }
 
-# ekco_lb_start_temporary runs HAProxy until the kubelet runs its pod.
+# ekco_lb_start_temporary runs HAProxy in a container of its own until the kubelet runs its pod.
 function ekco_lb_start_temporary() {
     local image from=$EKCO_HOST_ETC/haproxy to=/usr/local/etc/haproxy started=1
     image=$(ekco_image internal_load_balancer_haproxy_image)
@@ -145,13 +145,13 @@ function ekco_lb_start_temporary() {
             "$(ekco_full_name "$image")" bootstrap-lb || started=0
     fi
     if [ $started = 0 ]; then
-        bail "Cannot start HAProxy in container bootstrap-lb. The reason is above. Then run the installer again."
+        bail "Cannot start HAProxy in container bootstrap-lb. Fix the error above and run the installer again."
     fi
 }
 
 # --- Change of the load balancer's address ----------------------------------------------------------------------
 
-# kURL calls these with the old and the new address, either of which may be missing.
+# kURL calls the next two hooks with the old and the new address. Either can be missing.
 function ekco_handle_load_balancer_address_change_pre_init() {
     ekco_needs bail cert_has_san kubernetes_pod_completed kubernetes_pod_started logStep logWarn spinner_until
     local host node
@@ -180,8 +180,8 @@ function ekco_handle_load_balancer_address_change_post_init() {
     done
 }
 
-# EKCO restarts kubelets, also that of its own node, which ends "kubectl exec". Its command continues, and
-# writes its result to a file.
+# EKCO also restarts the kubelet of its own node. That breaks "kubectl exec", but the command in the pod continues. So
+# the command writes its result to a file in the pod, and this hook reads that file.
 function ekco_handle_load_balancer_address_change_kubeconfigs() {
     ekco_needs bail get_local_node_name logStep logSuccess spinner_until
     local log=/tmp/change-lb-log node options result
@@ -193,12 +193,12 @@ function ekco_handle_load_balancer_address_change_kubeconfigs() {
         ekco_needs_plain "$node" "${API_SERVICE_ADDRESS:-}"
         options="--exclude=$node --server=https://$API_SERVICE_ADDRESS"
     fi
-    logStep "EKCO points the kubelets of the other nodes to the load balancer's new address"
-    # The result of an earlier change would be taken for that of this one.
+    logStep "Pointing the kubelets of the other nodes to the load balancer's new address"
+    # An earlier change may have left its result.
     ekco_exec /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
     ekco_exec /bin/bash -c "ekco change-load-balancer $options &>$log" || true
     spinner_until 600 ekco_lb_change_ended ||
-        bail "EKCO has not pointed all kubelets to the new address within 10 minutes. kubectl -n kurl exec deploy/ekc-operator -- ekco status shows why. Then run the installer again."
+        bail "EKCO has not pointed all kubelets to the new address within 10 minutes. To see why, run kubectl -n kurl exec deploy/ekc-operator -- ekco status. Fix that and run the installer again."
     result=$(ekco_exec cat $log) || ekco_api_failed "read $log in EKCO's pod"
     case $result in
     *'Result: success'*) logSuccess "All kubelets use the new address" ;;
@@ -228,7 +228,8 @@ function ekco_host() {
     esac
 }
 
-# ekco_needs_plain rejects what a shell or YAML would not read as a name or an address.
+# ekco_needs_plain ends the installer if a name has a character that a host name or an IP address cannot have. The names
+# become part of commands and of YAML.
 function ekco_needs_plain() {
     local name
     for name in "$@"; do
@@ -246,19 +247,19 @@ function ekco_regenerate_certificate() {
     sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_files)/templates/regen-cert.yaml" |
         kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
     spinner_until 120 kubernetes_pod_started "$pod" default ||
-        bail "Pod default/$pod has not started within 2 minutes. kubectl -n default describe pod $pod shows why. Then run the installer again."
+        bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."
     kubectl -n default logs --follow "$pod" || true
     spinner_until 10 kubernetes_pod_completed "$pod" default || true
     if [ "$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}')" != Succeeded ]; then
-        bail "Pod default/$pod failed, so the API server's certificate on $1 is not changed. Its log is above. Then run the installer again."
+        bail "Pod default/$pod failed, so the API server's certificate on $1 is not changed. The pod's log is above. Fix the error and run the installer again."
     fi
     kubectl -n default delete pod "$pod" >/dev/null || true
 }
 
 # --- Configuration ----------------------------------------------------------------------------------------------
 
-# ekco_read_live writes the present configuration of the cluster, or nothing, and sets EKCO_LIVE_KOTSADM to what an
-# earlier run wanted of enable_ha_kotsadm.
+# ekco_read_live DIR writes the cluster's present configuration to DIR/live, which is empty if there is none. It sets
+# EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the installer last ran.
 function ekco_read_live() {
     local live
     live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
@@ -268,20 +269,20 @@ function ekco_read_live() {
     ekco_save "$1/live" printf '%s\n' "${live#*$'\n'}"
 }
 
-# ekco_write_config FROM TO writes config.yaml: what the installer's fields say, fixed values, and keys that kURL has no
-# field for as they are in the cluster.
+# ekco_write_config FROM TO writes config.yaml. It has the values that the installer's fields ask for, and the defaults
+# of other keys. If the cluster has another value for a key without a field, it keeps that.
 function ekco_write_config() {
     ekco_save "$2/settings" ekco_settings "$2/live"
     ekco_save "$2/merged" awk -f "$1/merge.awk" file=settings "$2/settings" file=live "$2/live" file=base "$1/templates/config.yaml"
     ekco_save "$2/config.yaml" sed '/^#/d' "$2/merged"
     sed -n 's/^#//p' "$2/merged" | while IFS= read -r line; do logWarn "$line"; done
-    # kURL prints this one in the command for joining.
+    # kURL prints this token in the join command.
     # shellcheck disable=SC2034
     EKCO_AUTH_TOKEN=$(sed -n 's/^storage_migration_auth_token: *//p' "$2/config.yaml" | tr -d "\"' ")
 }
 
-# ekco_settings LIVE prints every key that the installer decides, in the order of deploy/configmap.yaml. kURL passes 0
-# and false as empty strings.
+# ekco_settings LIVE prints the keys whose values the installer determines, in the order of deploy/configmap.yaml. kURL
+# passes 0 and false as empty strings.
 function ekco_settings() {
     local rook=${ROOK_VERSION:-} contour=${CONTOUR_VERSION:-} priority=''
     if [ "$rook" = 1.0.4 ]; then priority='node-critical'; fi
@@ -312,7 +313,7 @@ function ekco_settings() {
     ekco_token "$1"
 }
 
-# ekco_set KEY VALUE prints a line of YAML. Any text stays text.
+# ekco_set KEY VALUE prints a line of YAML, with VALUE in quotes if it is not a plain word.
 function ekco_set() {
     local plain='^[A-Za-z0-9]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$'
     if [[ $2 =~ $plain ]]; then
@@ -328,7 +329,7 @@ function ekco_is_on() {
     esac
 }
 
-# ekco_unless DISABLED NEEDED... prints true if all that is needed is on and DISABLED is not.
+# ekco_unless DISABLED NEEDED... prints true if DISABLED is off and each NEEDED is on, otherwise false.
 function ekco_unless() {
     local needed
     if ekco_is_on "$1"; then set -- '' ''; fi
@@ -352,8 +353,8 @@ function ekco_wants_kotsadm() {
     ekco_unless "${EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT:-}" "${KOTSADM_VERSION:-}" "${OPENEBS_LOCALPV:-}"
 }
 
-# ekco_kotsadm prints enable_ha_kotsadm. kURL drops the field that switches it off, so a "false" that was set by hand stays:
-# one where an earlier run wanted "true".
+# ekco_kotsadm LIVE prints the value of enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator
+# must edit the ConfigMap. If it has "false" although the last run of the installer set "true", the "false" stays.
 function ekco_kotsadm() {
     if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -q '^enable_ha_kotsadm: *"\?false' "$1"; then
         echo false
@@ -362,8 +363,8 @@ function ekco_kotsadm() {
     fi
 }
 
-# ekco_token prints the line with the present token, or with a new one. Commands for joining that were printed
-# earlier have the present one.
+# ekco_token LIVE prints the line with the cluster's present token, because join commands that kURL printed earlier have
+# it. Without one it prints a new token.
 function ekco_token() {
     local key=storage_migration_auth_token
     grep -m 1 "^$key:.*[A-Za-z0-9]" "$1" ||
@@ -384,14 +385,14 @@ function ekco_check_config() {
         bail "EKCO would not start with this configuration. Nothing is applied. Correct the values above and run the installer again."
     fi
     if [ $code != 0 ]; then
-        bail "Cannot run EKCO's image to check the configuration: $said. Repair that and run the installer again."
+        bail "Cannot run EKCO's image to check the configuration: $said. Fix that and run the installer again."
     fi
     case $said in
     *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing is applied. Remove the field, or use another version." ;;
     esac
 }
 
-# ekco_field prints where an administrator sets a key.
+# ekco_field KEY prints the field with which an administrator sets KEY, or says that it is in the ConfigMap.
 function ekco_field() {
     case $1 in
     node_unreachable_toleration) echo ekco.nodeUnreachableToleration ;;
@@ -408,8 +409,8 @@ function ekco_field() {
 
 # --- Manifests --------------------------------------------------------------------------------------------------
 
-# ekco_write_manifests FROM TO writes the kustomization: the manifests of every cluster, and the permissions for add-ons
-# that are there or will be.
+# ekco_write_manifests FROM TO writes the kustomization: the manifests that every cluster needs, and the permissions for
+# the add-ons that the cluster has or that the installer installs later.
 function ekco_write_manifests() {
     local from=$1/templates to=$2 minio file hash
     local files=(rbac.yaml deployment.yaml service.yaml)
@@ -435,23 +436,24 @@ function ekco_write_manifests() {
         'resources:' "${files[@]/#/  - }"
 }
 
-# ekco_configmap TEMPLATE CONFIG
+# ekco_configmap TEMPLATE CONFIG prints the ConfigMap.
 function ekco_configmap() {
     sed "s/__WANTED__/$(ekco_wants_kotsadm)/" "$1"
     sed 's/^/    /' "$2"
 }
 
-# ekco_wants_scaling reports whether the cluster needs StorageClass scaling until it has enough nodes for Ceph.
+# ekco_wants_scaling reports whether to create StorageClass scaling, for the time until the cluster has enough nodes for
+# Ceph.
 function ekco_wants_scaling() {
     [ "${ROOK_MINIMUM_NODE_COUNT:-0}" -gt 1 ] || return 1
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
-        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates a Ceph cluster only from 3 on"
+        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates a Ceph cluster only if it is 3 or more"
     fi
     ! kubernetes_resource_exists default storageclass "${STORAGE_CLASS:-distributed}" &&
         ! kubernetes_resource_exists default storageclass scaling
 }
 
-# EKCO's webhook for the priority of Rook's pods acts in namespaces with this label.
+# EKCO's webhook sets the priority class of Rook's pods only in a namespace with this label.
 function ekco_label_rook() {
     local label='rook-priority.kurl.sh-'
     if ! kubernetes_resource_exists default namespace rook-ceph; then return 0; fi
@@ -499,12 +501,12 @@ function ekco_not_yet() {
 
 function ekco_files() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
 
-# ekco_image KEY prints the image that a key of the configuration has in this version.
+# ekco_image KEY prints the image that KEY has in this version's default configuration.
 function ekco_image() {
     sed -n "s/^$1: //p" "$(ekco_files)/templates/config.yaml"
 }
 
-# ekco_full_name prints the name of an image with its registry, as containerd needs it.
+# ekco_full_name IMAGE prints the image's name with its registry, which containerd needs.
 function ekco_full_name() {
     case $1 in
     */*) echo "docker.io/$1" ;;
@@ -551,7 +553,7 @@ function ekco_run() {
     ekco_ctr run --rm ${options[@]+"${options[@]}"} "$(ekco_full_name "$image")" "$name" ekco "$@"
 }
 
-# ekco_remove_container removes a container that is left from an installer that was killed.
+# ekco_remove_container NAME removes a container if there is one: an installer that was killed may have left it.
 function ekco_remove_container() {
     if ekco_has_docker; then
         docker rm --force "$1" >/dev/null 2>&1 || true
@@ -565,7 +567,7 @@ function ekco_remove_container() {
 
 # --- Errors -----------------------------------------------------------------------------------------------------
 
-# ekco_needs names the functions that kURL lacks.
+# ekco_needs FUNCTION... ends the installer if kURL lacks a function, and names it.
 function ekco_needs() {
     local name missing=''
     for name in "$@"; do
@@ -577,7 +579,7 @@ function ekco_needs() {
     fi
 }
 
-# ekco_save FILE COMMAND... writes the command's output to a file, through a symbolic link.
+# ekco_save FILE COMMAND... writes the command's output to a file. It keeps a symbolic link, and writes to its target.
 function ekco_save() {
     local file=$1
     shift
@@ -585,9 +587,9 @@ function ekco_save() {
 }
 
 function ekco_cannot_write() {
-    bail "Cannot write $1. The reason is above: free space or make it writable, and run the installer again."
+    bail "Cannot write $1. The error is above. Free space or make it writable, and run the installer again."
 }
 
 function ekco_api_failed() {
-    bail "Cannot $1. The reason is above. Check that the Kubernetes API answers (kubectl get nodes), and run the installer again."
+    bail "Cannot $1. The error is above. Check that the Kubernetes API answers (kubectl get nodes), and run the installer again."
 }

@@ -1,6 +1,9 @@
-# Prints the configuration from three files, which "file" names: settings, what the installer decides; live, what the
-# cluster has; base, the keys of kURL with their defaults. As comments it prints what changes that may have been set by
-# hand. A value may have more lines.
+# Merges three files and prints the new configuration. Variable "file" has the name of the file that awk reads:
+#   settings  the keys whose values the installer determines
+#   live      the configuration that the cluster has
+#   base      all keys that kURL writes, with their defaults
+# Lines that begin with "#" are messages about values of the cluster that change or that differ from the default. A value
+# can have several lines.
 function value(text) {
     sub(/^[^:]*:[ \t]*/, "", text)
     if (text ~ /^".*"$/) text = substr(text, 2, length(text) - 2)

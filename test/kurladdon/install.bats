@@ -122,13 +122,13 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	ok
 	[ -e "$STATE/applied/scaling.yaml" ]
-	silent "only from 3 on"
+	silent "only if it is 3 or more"
 	touch "$STATE/cluster/storageclass/distributed"
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
 	[ -e "$STATE/applied/scaling.yaml" ]
-	says "rook.minimumNodeCount is 2: EKCO creates a Ceph cluster only from 3 on"
+	says "rook.minimumNodeCount is 2: EKCO creates a Ceph cluster only if it is 3 or more"
 }
 
 @test "ekco_already_applied does what ekco does" {

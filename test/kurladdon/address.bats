@@ -2,7 +2,7 @@ load world
 
 changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ekco_handle_load_balancer_address_change_$1" "${@:2}"; }
 
-@test "the host of an address" {
+@test "the host is found in every form of address" {
 	while read -r address host; do
 		run installer.sh call ekco_host "$address"
 		[ "$output" = "$host" ] || fails "$address"
@@ -17,7 +17,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	END
 }
 
-@test "nothing happens without an old address, or if the host stays" {
+@test "an address change does nothing without an old address or with the same host" {
 	changes pre_init lb.example
 	ok
 	changes pre_init lb.example:6443 lb.example:8443
@@ -29,7 +29,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	not_called kubectl
 }
 
-@test "a new host is added to the certificates of the other primaries" {
+@test "the new host is added to the certificates of the other primaries" {
 	printf '%s\n' "primary-2:6443 fd00::7" "primary-3:6443 fd00::7" >"$STATE/sans"
 	changes pre_init lb.example:6443 "[fd00::7]:6443"
 	ok
@@ -48,20 +48,20 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	called "spinner_until 120 cert_has_san primary-3:6443 fd00::7"
 }
 
-@test "a certificate without the new host is only a warning" {
+@test "a certificate that lacks the new host gives only a warning" {
 	changes pre_init lb.example new.example
 	ok
 	says "WARN The API server at primary-2:6443 does not serve a certificate for new.example"
 }
 
-@test "the old host is dropped after the change" {
+@test "the old host is removed from the certificates after the change" {
 	changes post_init lb.example:6443 localhost:6444
 	ok
 	grep -qx '      command: \[ekco, regen-cert, "--drop-alt-names=lb.example"\]' "$STATE/created-regen-cert-primary-3"
 	not_called cert_has_san
 }
 
-@test "a pod that fails, or does not start, ends the installer" {
+@test "a certificate pod that fails or does not start ends the installer" {
 	echo Failed >"$STATE/phase"
 	changes pre_init a b
 	refused "Pod default/regen-cert-primary-2 failed" "run the installer again"
@@ -69,20 +69,21 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	echo Pending >"$STATE/phase"
 	changes pre_init a b
 	refused "Pod default/regen-cert-primary-2 has not started within 2 minutes"
-	# The pod of the failed run is in the way.
+	# The next run replaces the pod that the failed run left.
 	echo Succeeded >"$STATE/phase"
 	changes pre_init a b
 	ok
 }
 
-@test "a host that is not a name never reaches a pod" {
+@test "a host with shell characters never reaches a pod" {
 	changes pre_init a 'b"]; $(touch pwned)'
 	refused 'is not the name or the address of a host'
 	not_called "kubectl -n default create"
 	[ ! -e pwned ]
 }
 
-# EKCO's pod, which writes the log as the real one does: it can end "kubectl exec" before its command ends.
+# pod COMMAND creates a stand-in for EKCO's pod, which runs COMMAND for "ekco change-load-balancer". Its log is
+# $STATE/log.
 pod() {
 	cat >"$STATE/pod" <<-END
 		#!/bin/bash
@@ -96,10 +97,10 @@ pod() {
 	chmod +x "$STATE/pod"
 }
 
-@test "kubelets are pointed to the new address, even if kubectl exec breaks" {
+@test "kubelets get the new address even if kubectl exec breaks" {
 	pod "echo 'Result: success' >$STATE/log; exit 137"
 	changes kubeconfigs
-	refused "is not the name or the address of a host" # neither kind of load balancer
+	refused "is not the name or the address of a host" # neither load balancer is set
 	run env API_SERVICE_ADDRESS="[fd00::7]:6443" installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
 	ok
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --server=https://[fd00::7]:6443 &>/tmp/change-lb-log' "$STATE/pod-calls"
@@ -108,7 +109,7 @@ pod() {
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --internal --server=https://localhost:6444 &>/tmp/change-lb-log' "$STATE/pod-calls"
 }
 
-@test "a change that fails ends the installer with EKCO's reason" {
+@test "a failed change of kubelets ends the installer with EKCO's reason" {
 	pod "echo 'Result: node worker-1 does not answer' >$STATE/log"
 	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
 	refused "Result: node worker-1 does not answer"

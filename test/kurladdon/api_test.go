@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/test/plane"
 )
 
-// The add-ons of the cluster, as kURL passes them.
+// addons are the other add-ons of the cluster, in kURL's variables.
 var addons = []string{
 	"ROOK_VERSION=1.12.8", "ROOK_MINIMUM_NODE_COUNT=3", "MINIO_VERSION=2025-10-15", "MINIO_NAMESPACE=minio", "KOTSADM_VERSION=1.120.0",
 }
@@ -32,7 +32,7 @@ func newSite(t *testing.T) *site {
 	if err := os.CopyFS(s.path("kurl"), os.DirFS(pack)); err != nil {
 		t.Fatal(err)
 	}
-	// The other fakes stay, since there is no container runtime.
+	// kubectl is real. The other programs are fakes, because there is no container runtime.
 	write(t, s.path("programs/kubectl"), "#!/bin/sh\nexec "+s.Program+" kubectl --kubeconfig "+s.Kubeconfig()+" \"$@\"\n", 0o700)
 	write(t, s.path("state/images"), "docker.io/replicated/ekco:v0.29.0\n", 0o600)
 	for _, dir := range []string{"etc", "bin"} {
@@ -45,7 +45,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
-// installs runs the installer, which must end well, and returns its output.
+// installs runs the installer, which must succeed, and returns its output.
 func (s *site) installs(t *testing.T, variables ...string) string {
 	t.Helper()
 	here, err := os.Getwd()
@@ -64,7 +64,7 @@ func (s *site) installs(t *testing.T, variables ...string) string {
 	return string(out)
 }
 
-// pod returns the operator's pod, which the control plane reports as running.
+// pod waits until one pod of the operator with this image is ready.
 func (s *site) pod(t *testing.T, image string) (uid string) {
 	t.Helper()
 	await.Until(t, await.HangTimeout, "one pod of "+image+" is ready", func() (bool, string) {
@@ -77,7 +77,7 @@ func (s *site) pod(t *testing.T, image string) (uid string) {
 	return uid
 }
 
-// value returns a key of the configuration in the cluster.
+// config returns the configuration in the cluster.
 func (s *site) config(t *testing.T) (config map[string]any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(s.Kubectl(t, "-n", "kurl", "get", "configmap", "ekco-config", "-o", `jsonpath={.data.config\.yaml}`)), &config); err != nil {
@@ -97,6 +97,7 @@ func (s *site) has(t *testing.T, want map[string]any) {
 	}
 }
 
+// answers checks what EKCO's service account may do: args are those of "kubectl auth can-i".
 func (s *site) answers(t *testing.T, want, question string, args ...string) {
 	t.Helper()
 	if out := strings.TrimSpace(s.Kubectl(t, append([]string{"auth", "can-i", "--as", "system:serviceaccount:kurl:ekco"}, args...)...)); out != want {
@@ -104,8 +105,8 @@ func (s *site) answers(t *testing.T, want, question string, args ...string) {
 	}
 }
 
-// TestARealAPIServerTakesWhatTheHooksApply also with the objects of kURL's EKCO 0.28.14 before and after.
-func TestARealAPIServerTakesWhatTheHooksApply(t *testing.T) {
+// TestUpgradeFromKURLsEKCOAndBack runs the hooks with a real API server, in a cluster with kURL's EKCO 0.28.14.
+func TestUpgradeFromKURLsEKCOAndBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, namespace := range []string{"kurl", "rook-ceph", "minio"} {
@@ -132,20 +133,20 @@ func TestARealAPIServerTakesWhatTheHooksApply(t *testing.T) {
 		t.Errorf("namespace rook-ceph still has its label")
 	}
 	s.Kubectl(t, "get", "storageclass", "scaling")
-	s.answers(t, "yes", "EKCO deletes Deployments of OSDs", "delete", "deployments.apps", "-n", "rook-ceph")
-	s.answers(t, "yes", "EKCO scales MinIO", "update", "statefulsets.apps/scale", "-n", "minio")
+	s.answers(t, "yes", "EKCO may delete Deployments of OSDs", "delete", "deployments.apps", "-n", "rook-ceph")
+	s.answers(t, "yes", "EKCO may scale MinIO", "update", "statefulsets.apps/scale", "-n", "minio")
 
 	if out := s.installs(t); strings.Contains(out, "WARN") {
-		t.Errorf("a second run has something to say:\n%s", out)
+		t.Errorf("a second run prints warnings:\n%s", out)
 	}
 	if again := s.pod(t, "replicated/ekco:v0.29.0"); again != ours {
-		t.Error("a second run that changed nothing made a new pod")
+		t.Error("a second run without changes created a new pod")
 	}
 
 	s.Kubectl(t, "-n", "kurl", "scale", "deployment", "ekc-operator", "--replicas", "0")
 	s.installs(t, "EKCO_SHOULD_ENABLE_PURGE_NODES=1")
 	if changed := s.pod(t, "replicated/ekco:v0.29.0"); changed == ours {
-		t.Error("a changed field made no new pod")
+		t.Error("a changed field gave no new pod")
 	}
 	s.has(t, map[string]any{"purge_dead_nodes": true, "storage_migration_auth_token": token})
 
@@ -154,8 +155,8 @@ func TestARealAPIServerTakesWhatTheHooksApply(t *testing.T) {
 	s.has(t, map[string]any{"host_task_image": "replicated/ekco:v0.28.14", "storage_migration_auth_token": token})
 }
 
-// TestPermissionsComeWithTheirAddOns starts without any namespace of EKCO's.
-func TestPermissionsComeWithTheirAddOns(t *testing.T) {
+// TestPermissionsDependOnAddOns starts without namespace kurl.
+func TestPermissionsDependOnAddOns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	none := []string{"ROOK_VERSION=", "ROOK_MINIMUM_NODE_COUNT=", "MINIO_VERSION=", "KOTSADM_VERSION="}
@@ -166,7 +167,7 @@ func TestPermissionsComeWithTheirAddOns(t *testing.T) {
 	}
 	s.installs(t, "MINIO_NAMESPACE=objects", "EKCO_OPTIONAL_RBAC=1", `ROOK_NODES=- name: "a"`+"\n  path: C:\\dev $(id)\n")
 	s.has(t, map[string]any{"rook_storage_nodes": `- name: "a"` + "\n  path: C:\\dev $(id)\n", "minio_namespace": "objects"})
-	s.answers(t, "yes", "EKCO scales MinIO in its namespace", "update", "statefulsets.apps/scale", "-n", "objects")
-	s.answers(t, "yes", "EKCO scales kotsadm's database", "delete", "statefulsets.apps", "-n", "default")
-	s.answers(t, "yes", "EKCO creates events", "create", "events", "-n", "default")
+	s.answers(t, "yes", "EKCO may scale MinIO in its namespace", "update", "statefulsets.apps/scale", "-n", "objects")
+	s.answers(t, "yes", "EKCO may delete kotsadm's StatefulSets", "delete", "statefulsets.apps", "-n", "default")
+	s.answers(t, "yes", "EKCO may create events", "create", "events", "-n", "default")
 }

@@ -1,19 +1,19 @@
 load world
 
-# each row of fields.tsv, without the API and the image, which other tests have
+# rows.sh checks each row of fields.tsv. It needs neither the API nor the image.
 @test "every field reaches its key" {
 	run "$BATS_TEST_DIRNAME/rows.sh"
 	[ "$status" -eq 0 ] && [ -z "$output" ] || fails "exit code $status"
 	[ "$(cut -d : -f 1 out/*/config.yaml | sort | uniq -c | sort -u -k 1,1 | wc -l)" -eq 1 ] || fails "a key is missing or twice"
 }
 
-@test "every documented key is in the table" {
+@test "fields.tsv has every key of config.yaml" {
 	run awk -F '[\t:]' 'FILENAME ~ /tsv/ { if ($0 ~ /\t[a-z_]+: /) { split($0, f, "\t"); sub(/:.*/, "", f[3]); seen[f[3]] = 1 } next }
 		/^[a-z]/ && $1 != "storage_migration_auth_token" && !($1 in seen)' "$BATS_TEST_DIRNAME/fields.tsv" addons/ekco/0.29.0/templates/config.yaml
 	[ -z "$output" ] || fails "keys that are not in fields.tsv"
 }
 
-@test "rook.nodes is text whatever is in it" {
+@test "any text in rook.nodes stays text" {
 	nodes=$'- name: "a"\n  x: \'$(touch pwned) `touch pwned` $HOME ${HOME}\'\n  path: C:\\dev\\n\ttab %s END\n__CONFIG_HASH__ & | # no: comment'
 	installs "ROOK_NODES=$nodes" ROOK_VERSION=1.12.8
 	ok
@@ -23,7 +23,7 @@ load world
 	[ "$(sed 's/\\n/\x01/g' <<<"${line//\\\\/$'\x02'}" | tr '\001\002' '\n\\' | sed 's/\\"/"/g; s/\\t/\t/g')" = "$nodes" ] || fails "$line"
 }
 
-@test "a value that the operator would refuse is named by its field, and nothing is applied" {
+@test "an invalid value is reported with its field, and nothing is applied" {
 	installs EKCO_NODE_UNREACHABLE_TOLERATION_DURATION='5 minutes' EKCO_MIN_READY_MASTER_NODE_COUNT=-1 EKCO_POD_IMAGE_OVERRIDES=a,b=c \
 		EKCO_ENVOY_PODS_NOT_READY_DURATION='$(touch pwned)' ROOK_MINIMUM_NODE_COUNT=x MINIO_VERSION=1 MINIO_NAMESPACE='a/../b'
 	refused 'ekco.nodeUnreachableToleration is "5 minutes": want a duration above zero' \
@@ -35,14 +35,14 @@ load world
 	[ ! -e pwned ]
 }
 
-@test "a key of the ConfigMap that the operator would refuse is named" {
+@test "an invalid key of the ConfigMap is reported" {
 	installs
 	edits -e '$a journal_retention: forever'
 	installs
 	refused 'journal_retention in ConfigMap kurl/ekco-config is "forever": want a duration'
 }
 
-@test "image overrides that EKCO cannot do stop the installer at once" {
+@test "image overrides stop the installer if EKCO does not support them" {
 	installs EKCO_POD_IMAGE_OVERRIDES=a=b
 	refused "ekco.podImageOverrides is set, but EKCO 0.29.0 cannot replace images"
 	not_called "kubectl apply"

@@ -1,9 +1,9 @@
-// Package kurladdon tests the add-on for kURL (deploy/kurl). The functions of kURL's scripts that the add-on calls are
-// in kurl.sh; installer.sh calls the hooks in kURL's order, under "set -eE" with a trap on ERR.
+// Package kurladdon tests the add-on for kURL (deploy/kurl). File kurl.sh has stand-ins for the functions of kURL's
+// scripts that the add-on calls. installer.sh calls the hooks in kURL's order, under "set -eE" with a trap on ERR.
 //
-//	*.bats      each hook, with a cluster made of files and with the real ekco in place of its image (fakes/)
-//	fields.tsv  each field of the installer, and the line of the configuration that it becomes
-//	*_test.go   the package, and what a real API server makes of what the hooks apply
+//	*.bats      tests of each hook. kubectl, ctr, docker and curl are fakes (fakes/), but ekco is the real program
+//	fields.tsv  each field of the installer, and the line of config.yaml that it becomes
+//	*_test.go   tests of the package, and of the hooks with a real API server
 //
-// Nothing is written outside of the tests' own directories: the add-on has the host's directories in variables.
+// Tests write only into their own directories, because the add-on takes the host's directories from variables.
 package kurladdon

@@ -25,14 +25,14 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$pod" = "$(cat "$STATE/pod-uid")" ]
 	silent WARN
 	nothing_deleted
-	# The hash leaves the token out.
+	# Another token gives no new pod.
 	edits 's/^storage_migration_auth_token: .*/storage_migration_auth_token: "other"/'
 	installs
 	has 'storage_migration_auth_token: "other"'
 	[ "$pod" = "$(cat "$STATE/pod-uid")" ]
 }
 
-@test "a changed field is a new pod with the new value" {
+@test "a changed field gives a new pod with the new value" {
 	installs
 	pod=$(cat "$STATE/pod-uid")
 	installs EKCO_SHOULD_ENABLE_PURGE_NODES=1
@@ -42,7 +42,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	says "purge_dead_nodes was false and becomes true"
 }
 
-@test "keys without a field survive, and what is overwritten is named" {
+@test "keys without a field stay, and overwritten keys are reported" {
 	installs ROOK_VERSION=1.12.8
 	edits -e 's/^maintain_rook_storage_nodes: true/maintain_rook_storage_nodes: false/' -e 's/^max_ceph_pool_replication: 3/max_ceph_pool_replication: 2/' \
 		-e '$a journal_retention: 720h\nOSD_purge_wait: "10m"\n# a comment\nminio_copy_bandwidth:\n  16Mi'
@@ -61,11 +61,11 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$before" = "$(config)" ]
 }
 
-@test "enable_ha_kotsadm stays off if it was switched off by hand" {
+@test "enable_ha_kotsadm stays off after an edit by hand" {
 	both="KOTSADM_VERSION=1.120.0 OPENEBS_LOCALPV=1"
 	installs KOTSADM_VERSION=1.120.0
 	has "enable_ha_kotsadm: false"
-	# This was not by hand: there was no storage for it.
+	# The first run set it to false, because OpenEBS was missing. That is no edit by hand.
 	installs $both
 	has "enable_ha_kotsadm: true"
 	edits 's/^enable_ha_kotsadm: true/enable_ha_kotsadm: false/'
@@ -91,13 +91,13 @@ applied() { (cd "$STATE/applied" && echo *); }
 	silent aaaa
 }
 
-@test "permissions depend on the add-ons that there are" {
+@test "permissions depend on the installed add-ons" {
 	installs MINIO_VERSION=1 MINIO_NAMESPACE=objects KOTSADM_VERSION=1
 	ok
 	[ "$(applied)" = "configmap.yaml deployment.yaml kotsadm.yaml minio.yaml namespace-kurl.yaml namespace-objects.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
 	grep -qx '  namespace: "objects"' "$STATE/applied/minio.yaml"
 	not_called "kubectl label"
-	# A later run adds what an earlier one left out.
+	# A later run adds the permissions that an earlier one left out.
 	mkdir -p "$STATE/cluster/namespace"
 	touch "$STATE/cluster/namespace/"{kurl,rook-ceph,minio}
 	installs MINIO_VERSION=1 ROOK_VERSION=1.12.8 EKCO_OPTIONAL_RBAC=1
@@ -107,7 +107,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	called "kubectl label namespace rook-ceph --overwrite rook-priority.kurl.sh-"
 }
 
-@test "Rook 1.0.4 gets its priority class, although the file is sourced again" {
+@test "Rook 1.0.4 gets its priority class although kURL sources the file twice" {
 	mkdir -p "$STATE/cluster/namespace"
 	touch "$STATE/cluster/namespace/rook-ceph"
 	installs ROOK_VERSION=1.0.4
@@ -116,7 +116,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	grep -q -- 'label namespace rook-ceph --overwrite rook-priority.kurl.sh=$' "$STATE/calls"
 }
 
-@test "StorageClass scaling is there until that of Ceph is" {
+@test "StorageClass scaling is created while the one of Ceph is missing" {
 	installs ROOK_MINIMUM_NODE_COUNT=1
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=3
@@ -152,7 +152,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	not_called kubectl
 }
 
-@test "images of overrides are loaded only without a network" {
+@test "override images are loaded only in air-gapped installations" {
 	run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh join
 	ok
 	not_called load_images
@@ -162,14 +162,14 @@ applied() { (cd "$STATE/applied" && echo *); }
 	called "load_images ./image-overrides"
 }
 
-@test "the hook waits for the webhook, and longer while the operator has a reason" {
+@test "the hook waits 5 minutes for the webhook, or longer if EKCO has a reason" {
 	waits() { run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh call ekco_wait_for_overrides; }
 	mkdir -p "$STATE/cluster/mutatingwebhookconfigurations"
 	printf '#!/bin/sh\nexit 1\n' >"$STATE/pod"
 	chmod +x "$STATE/pod"
 	waits
 	refused "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes"
-	# The third answer is the last.
+	# The webhook is registered at the third answer.
 	cat >"$STATE/pod" <<-'END'
 		#!/bin/sh
 		[ "$*" = "ekco explain pod-image-overrides" ] || exit 1
@@ -185,7 +185,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 }
 
-@test "an older kURL is told which function it lacks" {
+@test "a missing function of kURL is reported" {
 	for name in bail load_images kubernetes_resource_exists; do
 		installs KURL_LACKS=$name
 		refused "does not have: $name."
@@ -193,7 +193,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	not_called "kubectl apply"
 }
 
-@test "without the image the hook says how to load it, and a second run succeeds" {
+@test "a missing image is reported with how to load it, then a second run succeeds" {
 	cp "$STATE/images" images
 	: >"$STATE/images"
 	installs
@@ -208,7 +208,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 }
 
-@test "an API that goes away is reported, and a second run repairs the installation" {
+@test "an API failure is reported, and a second run repairs the installation" {
 	for file in api-down api-fails-at-apply; do
 		touch "$STATE/$file"
 		installs
@@ -253,7 +253,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	refused "Cannot write ./kustomize/ekco" "Read-only file system"
 }
 
-@test "a container of an installer that was killed is removed" {
+@test "a container that a killed installer left is replaced" {
 	mkdir -p "$STATE/containers"
 	touch "$STATE/containers/check-config"
 	installs

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Does what kURL's scripts do with the add-on: installer.sh install, join, or call HOOK ARGUMENT... The working directory is
-# kURL's; $STATE is that of the fakes.
-# The hooks use these variables.
+# Calls the add-on's hooks as kURL's scripts do: "installer.sh install", "installer.sh join", or one function with
+# "installer.sh call FUNCTION ARGUMENT...". The working directory is that of kURL. $STATE is the directory of the fakes.
+# The hooks use variables that are only set here.
 # shellcheck disable=SC2034
 set -e
 set -E

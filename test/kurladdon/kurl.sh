@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The functions of kURL's scripts that the add-on may call, written from what is known of their behaviour. Time does
-# not pass in them: each look of spinner_until counts as $KURL_STEP seconds. With $KURL_SLEEP it does.
+# Stand-ins for the functions of kURL's scripts that the add-on calls. They do not wait: spinner_until counts each
+# attempt as $KURL_STEP seconds. If $KURL_SLEEP is set, it really waits that many seconds after each attempt.
 
 log() { echo "$*" >&2; }
 logStep() { echo "STEP $*" >&2; }
@@ -39,7 +39,7 @@ kubernetes_pod_phase() { kubectl -n "$2" get pod "$1" -o 'jsonpath={.status.phas
 kubernetes_pod_started() { case "$(kubernetes_pod_phase "$@")" in Running | Failed | Succeeded) ;; *) return 1 ;; esac }
 kubernetes_pod_completed() { case "$(kubernetes_pod_phase "$@")" in Failed | Succeeded) ;; *) return 1 ;; esac }
 
-# A file says which names the certificates have.
+# Each line of $STATE/sans is an address and a name for which its certificate is valid.
 cert_has_san() { grep -qxF "$1 $2" "$STATE/sans" 2>/dev/null; }
 
 load_images() { echo "load_images $1" >>"$STATE/calls"; }

@@ -2,7 +2,7 @@ load world
 
 manifest=kubernetes/manifests/haproxy.yaml
 
-# HAProxy runs as if the kubelet had started it.
+# bootstrapped makes the host look as if the kubelet runs HAProxy: with its manifest, and with an answer on its port.
 bootstrapped() {
 	mkdir -p "$EKCO_HOST_ETC/haproxy"
 	[ -e "$EKCO_HOST_ETC/$manifest" ] || run installer.sh call ekco_bootstrap_internal_lb
@@ -12,7 +12,7 @@ bootstrapped() {
 
 bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 
-@test "a first primary becomes highly available, with a temporary load balancer" {
+@test "the first primary gets a temporary load balancer" {
 	installs EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 PRIVATE_ADDRESS=10.0.0.1
 	ok
 	grep -qx HA_CLUSTER=1 "$STATE/variables"
@@ -22,18 +22,18 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	grep -q 'haproxy:3.4.2-alpine3.24' "$EKCO_HOST_ETC/$manifest"
 	called "run --detach --net-host --mount type=bind,src=$EKCO_HOST_ETC/haproxy,dst=/usr/local/etc/haproxy,options=rbind:ro docker.io/library/haproxy:3.4.2-alpine3.24 bootstrap-lb"
 	not_called "sleep_spinner"
-	[ ! -e "$STATE/containers/bootstrap-lb" ] # kubeadm has run
+	[ ! -e "$STATE/containers/bootstrap-lb" ] # the cleanup hook removed it
 	has "enable_internal_load_balancer: true"
 }
 
-@test "without the load balancer nothing of it happens" {
+@test "without the field there is no load balancer" {
 	installs PRIVATE_ADDRESS=10.0.0.1
 	ok
 	grep -qx HA_CLUSTER= "$STATE/variables"
 	[ -z "$(find "$EKCO_HOST_ETC" -type f)" ]
 }
 
-@test "with Docker the load balancer's port is published" {
+@test "with Docker the temporary load balancer publishes its port" {
 	bootstraps DOCKER_VERSION=20.10 PRIMARY_HOST=10.0.0.1,fd00::2
 	ok
 	called "docker run --detach --rm --name bootstrap-lb --publish 6444:6444 --volume $EKCO_HOST_ETC/haproxy:/usr/local/etc/haproxy:ro haproxy:3.4.2-alpine3.24"
@@ -44,7 +44,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ ! -e "$STATE/containers/bootstrap-lb" ]
 }
 
-@test "a manifest that is right keeps its time" {
+@test "an unchanged manifest keeps its modification time" {
 	bootstrapped
 	touch -d 2020-01-01 "$EKCO_HOST_ETC/$manifest"
 	bootstraps PRIMARY_HOST=10.0.0.1
@@ -55,7 +55,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ ! -e "$EKCO_HOST_ETC/haproxy/haproxy.cfg" ]
 }
 
-@test "a manifest with another image is written, and the kubelet gets time" {
+@test "a changed manifest is written, and the hook waits for the kubelet" {
 	bootstrapped
 	sed -i 's/haproxy:3.4.2/haproxy:2.9.1/' "$EKCO_HOST_ETC/$manifest"
 	bootstraps
@@ -74,7 +74,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ -e "$EKCO_HOST_ETC/$manifest" ] && [ ! -e "$STATE/containers/bootstrap-lb" ]
 }
 
-@test "primaries that EKCO refuses leave the configuration as it is" {
+@test "an invalid primary leaves the configuration unchanged" {
 	mkdir -p "$EKCO_HOST_ETC/haproxy"
 	echo old >"$EKCO_HOST_ETC/haproxy/haproxy.cfg"
 	bootstraps PRIMARY_HOST='not an address'
@@ -82,7 +82,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$(cat "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" = old ]
 }
 
-@test "the configuration can be read by HAProxy under umask 027, and is the same file" {
+@test "HAProxy can read the configuration under umask 027, and the inode stays" {
 	umask 027
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
@@ -93,7 +93,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$inode" = "$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" ]
 }
 
-@test "on a primary EKCO is made to write the configuration of all nodes" {
+@test "on a primary the hook deletes ConfigMap update-internallb" {
 	mkdir -p "$STATE/cluster/configmap"
 	touch "$STATE/cluster/configmap/update-internallb"
 	bootstraps PRIMARY_HOST=10.0.0.1
@@ -107,7 +107,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	ok
 }
 
-@test "a load balancer that stops to answer is reported" {
+@test "a load balancer that stops answering is reported" {
 	bootstrapped
 	# It answers once, before the manifest is written.
 	cat >curl <<-'END'
@@ -119,7 +119,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	refused "does not answer at https://localhost:6444/healthz after 5 minutes"
 }
 
-@test "without an image the hook says how to load it" {
+@test "a missing image is reported with how to load it" {
 	cp "$STATE/images" images
 	sed -i /ekco/d "$STATE/images"
 	bootstraps PRIMARY_HOST=10.0.0.1
@@ -143,7 +143,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	not_called bootstrap-lb
 }
 
-@test "the operator's address of IPv6 has brackets" {
+@test "an IPv6 address of the operator has brackets" {
 	echo "fd00::1 10.0.0.1" >"$STATE/addresses"
 	run installer.sh call ekco_post_init
 	ok

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/test/rig"
 )
 
-// program is EKCO, and controlplane the control plane.
+// program and controlplane are the paths of the programs that TestMain builds.
 var program, controlplane string
 
 func TestMain(m *testing.M) {
@@ -27,11 +27,11 @@ func TestMain(m *testing.M) {
 			controlplane, err = rig.Run(ctx, "../controlplane/build.sh")
 			return err
 		},
-		Parallel: 4, // which partly wait
+		Parallel: 4, // more than the processors, because tests also wait
 	})
 }
 
-// TestHooks runs the files of bats, each of which prints its failures.
+// TestHooks runs each *.bats file.
 func TestHooks(t *testing.T) {
 	files, err := filepath.Glob("*.bats")
 	if err != nil || len(files) < 4 {
@@ -49,7 +49,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// builds makes the package in a directory, with these variables.
+// builds builds the package into a new directory, with these environment variables. It returns what the build printed.
 func builds(t *testing.T, env ...string) (dir, said string) {
 	t.Helper()
 	dir = t.TempDir()

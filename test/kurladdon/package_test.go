@@ -29,8 +29,8 @@ func objects(t *testing.T, text string) (objects []map[string]any) {
 	return objects
 }
 
-// TestTheManifestsAreThoseOfDeploy allows only the differences that the hooks fill in.
-func TestTheManifestsAreThoseOfDeploy(t *testing.T) {
+// TestTemplatesEqualManifestsOfDeploy allows only the placeholders that the hooks replace.
+func TestTemplatesEqualManifestsOfDeploy(t *testing.T) {
 	t.Parallel()
 	dir, _ := builds(t)
 	templates := filepath.Join(addon(dir), "templates")
@@ -60,8 +60,8 @@ func TestTheManifestsAreThoseOfDeploy(t *testing.T) {
 	}
 }
 
-// TestThePackageHasWhatKURLTakesFromIt: kURL finds images by the lines of Manifest.
-func TestThePackageHasWhatKURLTakesFromIt(t *testing.T) {
+// TestPackageHasTheFilesThatKURLReads checks the images of Manifest, reboot/shutdown.sh and host-preflight.yaml.
+func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 	t.Parallel()
 	images := t.TempDir()
 	write(t, filepath.Join(images, "ekco.tar"), "ekco's image", 0o600)
@@ -71,7 +71,7 @@ func TestThePackageHasWhatKURLTakesFromIt(t *testing.T) {
 	}
 	dir, said := builds(t, "EKCO_IMAGE_ARCHIVE="+images+"/ekco.tar", "HAPROXY_IMAGE_ARCHIVE="+images+"/haproxy.tar.gz")
 	if strings.Contains(said, "not in the package") {
-		t.Errorf("said %s", said)
+		t.Errorf("the build printed %s", said)
 	}
 	want := "image ekco docker.io/replicated/ekco:" + version.Get().Version + "\nimage haproxy docker.io/library/haproxy:3.4.2-alpine3.24\n"
 	if got := content(t, addon(dir), "Manifest"); got != want {
@@ -84,7 +84,7 @@ func TestThePackageHasWhatKURLTakesFromIt(t *testing.T) {
 		}
 	}
 	if out, err := exec.CommandContext(t.Context(), "bash", filepath.Join(addon(dir), "reboot", "shutdown.sh")).Output(); err != nil || len(out) == 0 {
-		t.Errorf("kURL's containerd add-on gets %q, %v", out, err)
+		t.Errorf("reboot/shutdown.sh prints %q, %v", out, err)
 	}
 	var preflight map[string]any
 	if err := yaml.UnmarshalStrict([]byte(content(t, addon(dir), "host-preflight.yaml")), &preflight); err != nil || preflight["kind"] != "HostPreflight" {
@@ -92,7 +92,7 @@ func TestThePackageHasWhatKURLTakesFromIt(t *testing.T) {
 	}
 }
 
-func TestAnImageThatIsMissingIsNamed(t *testing.T) {
+func TestBuildNamesMissingImages(t *testing.T) {
 	t.Parallel()
 	_, said := builds(t, "EKCO_IMAGE_ARCHIVE=/nowhere/ekco.tar", "HAPROXY_IMAGE_ARCHIVE=")
 	for _, want := range []string{"images/ekco.tar.gz is not in the package", "images/haproxy.tar.gz is not in the package", "docker.io/library/haproxy:3.4.2-alpine3.24"} {
@@ -102,7 +102,7 @@ func TestAnImageThatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheSameCommitIsTheSamePackage(t *testing.T) {
+func TestBuildIsReproducible(t *testing.T) {
 	t.Parallel()
 	image := filepath.Join(t.TempDir(), "ekco.tar")
 	write(t, image, "ekco's image", 0o600)
@@ -120,22 +120,22 @@ func TestTheSameCommitIsTheSamePackage(t *testing.T) {
 	}
 }
 
-// newer has syntax that bash got after 4.2, which RHEL 7 has.
+// newer finds syntax that bash 4.2 of RHEL 7 does not have.
 var newer = map[string]*regexp.Regexp{
-	"local -n":            regexp.MustCompile(`\b(local|declare|typeset) +-[a-zA-Z]*n`),
-	"${x@Q}":              regexp.MustCompile(`\$\{[^}]*@[A-Za-z]\}`),
-	"a negative index":    regexp.MustCompile(`\[-[0-9]+\]|:\s+-[0-9]+\}.*\[`),
-	"wait -n":             regexp.MustCompile(`\bwait +-n`),
-	"inherit_errexit":     regexp.MustCompile(`inherit_errexit|localvar_inherit|patsub_replacement`),
-	"mapfile -d":          regexp.MustCompile(`\b(mapfile|readarray) +-d`),
-	"EPOCHSECONDS":        regexp.MustCompile(`EPOCH(SECONDS|REALTIME)|SRANDOM|BASH_ARGV0`),
-	"printf %(fmt)T":      regexp.MustCompile(`printf.*%\([^)]*\)T`),
-	"${ command; }":       regexp.MustCompile(`\$\{[ |]`),
-	"[[ -v array[x] ]]":   regexp.MustCompile(`-v +[A-Za-z_]+\[`),
-	"a list that is bare": regexp.MustCompile(`(^|[^+])"\$\{options\[@\]\}"`),
+	"local -n":          regexp.MustCompile(`\b(local|declare|typeset) +-[a-zA-Z]*n`),
+	"${x@Q}":            regexp.MustCompile(`\$\{[^}]*@[A-Za-z]\}`),
+	"a negative index":  regexp.MustCompile(`\[-[0-9]+\]|:\s+-[0-9]+\}.*\[`),
+	"wait -n":           regexp.MustCompile(`\bwait +-n`),
+	"inherit_errexit":   regexp.MustCompile(`inherit_errexit|localvar_inherit|patsub_replacement`),
+	"mapfile -d":        regexp.MustCompile(`\b(mapfile|readarray) +-d`),
+	"EPOCHSECONDS":      regexp.MustCompile(`EPOCH(SECONDS|REALTIME)|SRANDOM|BASH_ARGV0`),
+	"printf %(fmt)T":    regexp.MustCompile(`printf.*%\([^)]*\)T`),
+	"${ command; }":     regexp.MustCompile(`\$\{[ |]`),
+	"[[ -v array[x] ]]": regexp.MustCompile(`-v +[A-Za-z_]+\[`),
+	"an empty list":     regexp.MustCompile(`(^|[^+])"\$\{options\[@\]\}"`),
 }
 
-func TestInstallShRunsWithAnOldBash(t *testing.T) {
+func TestInstallShHasNoNewBashSyntax(t *testing.T) {
 	t.Parallel()
 	for i, line := range strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n") {
 		for _, name := range slices.Sorted(maps.Keys(newer)) {
@@ -153,7 +153,8 @@ func TestInstallShRunsWithAnOldBash(t *testing.T) {
 	}
 }
 
-func TestInstallShIsShortAndSetsNothingThatAHookHasSet(t *testing.T) {
+// TestInstallShIsShortAndHasOnlyFunctions: kURL sources the file twice, so code outside of functions would run again.
+func TestInstallShIsShortAndHasOnlyFunctions(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n")
 	if len(lines) >= 600 {
@@ -175,8 +176,8 @@ func TestInstallShIsShortAndSetsNothingThatAHookHasSet(t *testing.T) {
 	}
 }
 
-// TestTheDocsHaveEveryField compares them with fields.tsv, whose rows are tested.
-func TestTheDocsHaveEveryField(t *testing.T) {
+// TestDocsHaveEveryField compares the docs with fields.tsv. The rows of that file have their own test.
+func TestDocsHaveEveryField(t *testing.T) {
 	t.Parallel()
 	install, configuration := content(t, "../../docs/install.md"), content(t, "../../docs/configuration.md")
 	_, configuration, _ = strings.Cut(configuration, "## Which field")

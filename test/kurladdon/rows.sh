@@ -1,6 +1,6 @@
 #!/bin/bash
-# Prints each row of fields.tsv whose line is not in the configuration that its variables give. It works in kURL's
-# directory, and leaves the last configuration in out/.
+# Checks each row of fields.tsv: with the row's variables, the configuration must have the row's line. Prints the rows
+# for which that is not so. The working directory is that of kURL, and out/ then has each configuration.
 set -eE
 here=$(dirname "$0")
 # shellcheck source=/dev/null
@@ -11,7 +11,7 @@ here=$(dirname "$0")
 DIR=. EKCO_VERSION=0.29.0 EKCO_LIVE_KOTSADM=''
 files=addons/ekco/0.29.0
 
-# configuration VARIABLES prints the directory with their configuration.
+# configuration VARIABLES writes the configuration for these variables, unless it exists, and prints its directory.
 configuration() {
 	local to
 	to=out/$(printf %s "$1" | md5sum | cut -d ' ' -f 1)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What every test has: an installer's directory with the package, a host, and a cluster without EKCO.
+# Prepares each test: kURL's directory with the package, directories of a host, and a cluster without EKCO.
 
 setup_file() {
 	cd "$BATS_TEST_DIRNAME" || return 1
@@ -19,11 +19,12 @@ setup() {
 	cd kurl || return 1
 }
 
-# installs runs the installer with variables; calls runs one hook, whose arguments are in the first word.
+# installs VARIABLE=VALUE... runs the installer. calls FUNCTION VARIABLE=VALUE... runs one function of the add-on.
 installs() { run env "$@" installer.sh install; }
 calls() { run env "${@:2}" installer.sh call "$1"; }
 
-# ok and refused check the end of the last run. A trapped error is never what an administrator should see.
+# ok and refused TEXT... check how the last run ended. No hook may end in the trap for ERR: an administrator would see
+# only a line number.
 ok() {
 	[ "$status" -eq 0 ] && [[ $output != *TRAPPED* ]] || fails "exit code $status"
 }
@@ -47,6 +48,6 @@ fails() {
 
 config() { sed -n '2,$p' "$STATE/cluster/configmap/ekco-config"; }
 has() { config | grep -qxF -- "$1" || fails "no line \"$1\", but $(config | grep -- "^${1%%:*}")"; }
-# edits changes the live ConfigMap as "kubectl edit" does.
+# edits SED-ARGUMENT... changes the ConfigMap in the cluster, as "kubectl edit" does.
 edits() { sed -i "$@" "$STATE/cluster/configmap/ekco-config"; }
 nothing_deleted() { ! grep '^kubectl.* delete' "$STATE/calls" || fails "something was deleted"; }

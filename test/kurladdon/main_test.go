@@ -49,8 +49,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// builds builds the package into a new directory, with these environment variables. It returns what the build printed.
-func builds(t *testing.T, env ...string) (dir, said string) {
+// buildPackage builds the package into a new directory, with these environment variables. It returns what the build printed.
+func buildPackage(t *testing.T, env ...string) (dir, said string) {
 	t.Helper()
 	dir = t.TempDir()
 	command := exec.CommandContext(t.Context(), "../../deploy/kurl/build.sh", dir)

@@ -32,7 +32,7 @@ func objects(t *testing.T, text string) (objects []map[string]any) {
 // TestTemplatesEqualManifestsOfDeploy allows only the placeholders that the hooks replace.
 func TestTemplatesEqualManifestsOfDeploy(t *testing.T) {
 	t.Parallel()
-	dir, _ := builds(t)
+	dir, _ := buildPackage(t)
 	templates := filepath.Join(addon(dir), "templates")
 	for name, from := range map[string]string{
 		"rbac.yaml": "rbac.yaml", "service.yaml": "service.yaml", "deployment.yaml": "deployment.yaml", "rook.yaml": "rook/rbac.yaml",
@@ -69,7 +69,7 @@ func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "gzip", filepath.Join(images, "haproxy.tar")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	dir, said := builds(t, "EKCO_IMAGE_ARCHIVE="+images+"/ekco.tar", "HAPROXY_IMAGE_ARCHIVE="+images+"/haproxy.tar.gz")
+	dir, said := buildPackage(t, "EKCO_IMAGE_ARCHIVE="+images+"/ekco.tar", "HAPROXY_IMAGE_ARCHIVE="+images+"/haproxy.tar.gz")
 	if strings.Contains(said, "not in the package") {
 		t.Errorf("the build printed %s", said)
 	}
@@ -94,7 +94,7 @@ func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 
 func TestBuildNamesMissingImages(t *testing.T) {
 	t.Parallel()
-	_, said := builds(t, "EKCO_IMAGE_ARCHIVE=/nowhere/ekco.tar", "HAPROXY_IMAGE_ARCHIVE=")
+	_, said := buildPackage(t, "EKCO_IMAGE_ARCHIVE=/nowhere/ekco.tar", "HAPROXY_IMAGE_ARCHIVE=")
 	for _, want := range []string{"images/ekco.tar.gz is not in the package", "images/haproxy.tar.gz is not in the package", "docker.io/library/haproxy:3.4.2-alpine3.24"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("there is no %q in %s", want, said)
@@ -108,7 +108,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	write(t, image, "ekco's image", 0o600)
 	sums := map[[sha256.Size]byte]bool{}
 	for _, env := range []string{"TZ=UTC", "TZ=Asia/Kolkata", "LC_ALL=de_DE.UTF-8"} {
-		dir, _ := builds(t, env, "EKCO_IMAGE_ARCHIVE="+image)
+		dir, _ := buildPackage(t, env, "EKCO_IMAGE_ARCHIVE="+image)
 		archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz"))
 		if err != nil || len(archives) != 1 {
 			t.Fatalf("archives are %q, %v", archives, err)

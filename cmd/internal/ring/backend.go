@@ -35,8 +35,9 @@ func (r *Ring) Backend(archive Archive) *Backend { return &Backend{Archive: arch
 
 // Verify implements api.Backend.
 func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
-	if b.ring.store.checkFile(ctx); errors.Is(b.ring.store.trouble(), journal.ErrFileReplaced) {
-		return api.VerifyResult{}, b.ring.store.trouble()
+	b.ring.store.checkFile(ctx)
+	if trouble := b.ring.store.trouble(); trouble != nil && errors.Is(trouble, journal.ErrFileReplaced) {
+		return api.VerifyResult{}, trouble
 	}
 	return b.VerifyNow(ctx)
 }

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -126,4 +127,52 @@ func TestTwoUnknownMachinesAreNotTheSame(t *testing.T) {
 	if (&Ring{}).wroteHere(mirror.Content{JournalID: "other"}) {
 		t.Error("a mirror without a machine is of this machine")
 	}
+}
+
+// losable is a journal whose file another program may delete.
+type losable struct {
+	journal.Store
+	lost bool
+}
+
+func (s *losable) Stat(ctx context.Context) (journal.Stat, error) {
+	stat, err := s.Store.Stat(ctx)
+	stat.Replaced = s.lost
+	return stat, err
+}
+
+func (s *losable) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
+	if s.lost {
+		return nil, &journal.UnwritableError{Cause: journal.ErrFileReplaced}
+	}
+	return s.Store.Append(ctx, drafts...)
+}
+
+// intact is an archive whose journal is intact.
+type intact struct{ Archive }
+
+func (intact) VerifyNow(context.Context) (api.VerifyResult, error) { return api.VerifyResult{}, nil }
+
+func TestAnIdleEKCONoticesThatItsFileIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		file := &losable{Store: w.store}
+		w.store = file
+		in := w.started()
+		pass(time.Hour)
+		backend := in.Backend(intact{})
+		for _, lost := range []bool{false, true, false} {
+			file.lost = lost
+			pass(time.Minute)
+			_, err := backend.Verify(t.Context())
+			status, statusErr := backend.Status(t.Context())
+			if errors.Is(err, journal.ErrFileReplaced) != lost || status.Journal.FileReplaced != lost || status.Journal.Writable == lost || statusErr != nil {
+				t.Errorf("lost is %t: verify returns %v, the status %+v, %v", lost, err, status.Journal, statusErr)
+			}
+			if ready := len(in.Unready(t.Context())) == 0; ready == lost {
+				t.Errorf("lost is %t, ready is %t", lost, ready)
+			}
+		}
+		w.stop(in)
+	})
 }

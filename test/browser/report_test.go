@@ -96,7 +96,7 @@ func holdsReadable(t *testing.T, b *Browser) {
 	}
 	var spans, actions, rows int
 	b.Look(`document.querySelectorAll("svg[role=img] rect[height='14']").length`, &spans)
-	b.Look(`document.querySelectorAll("svg[role=img] rect[height='5']").length`, &actions)
+	b.Look(`document.querySelectorAll("svg[role=img] rect[height='4']").length`, &actions)
 	b.Look(`document.querySelectorAll("table tr td").length`, &rows)
 	if spans == 0 || actions == 0 || rows == 0 {
 		t.Errorf("there are %d states, %d actions and %d cells of tables", spans, actions, rows)

@@ -160,7 +160,7 @@ func TestWhatMayNotBeReadIsLoggedQuietlyUnlessItWasReadOrIsEssential(t *testing.
 		b.Sources = func() []observers.Source { return append(b.Everything(), watchedLamps(b, nil)) }
 	}, func(b *bench) {
 		b.Pass(time.Minute)
-		const quiet, loud = `level=DEBUG msg="cannot be listed`, `level=INFO msg="cannot be listed`
+		const quiet, loud = `level=DEBUG msg="the resource cannot be listed`, `level=INFO msg="the resource cannot be listed`
 		if b.Logged(quiet) != 1 || b.Logged(loud) != 0 || len(b.Absent()) != 1 {
 			b.Errorf("absent is %q, after\n%s", b.Absent(), b.Said)
 		}

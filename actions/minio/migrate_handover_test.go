@@ -271,7 +271,7 @@ func TestNothingIsComparedWhileTheServiceLeadsElsewhere(t *testing.T) {
 // changing is a Service that another client changes after each read.
 type changing struct{ *remains }
 
-func (c changing) Leads(context.Context) (journal.MinioService, string, error) {
+func (c changing) ServiceTarget(context.Context) (journal.MinioService, string, error) {
 	defer func() { c.version += "0" }()
 	return c.leads, c.version, nil
 }

@@ -87,8 +87,10 @@ func (s *Store) Stat(ctx context.Context) (journal.Stat, error) {
 	stat := journal.Stat{
 		JournalID: s.id.JournalID, Format: s.id.Format, ClusterUID: s.id.ClusterUID, LastSeq: s.end.Seq, Path: s.path,
 	}
-	stat.Replaced = errors.Is(s.checkInode(), journal.ErrFileReplaced)
 	s.mu.RUnlock()
+	s.file.RLock() // not while a compaction replaces the file
+	stat.Replaced = errors.Is(s.checkInode(), journal.ErrFileReplaced)
+	s.file.RUnlock()
 	err := s.view(func(tx *bbolt.Tx) error { return fillStat(tx, &stat) })
 	if err != nil {
 		return journal.Stat{}, fmt.Errorf("stat journal %s: %w", s.path, err)

@@ -27,7 +27,7 @@ type Store struct {
 	// not be opened again after a failure.
 	file sync.RWMutex
 	db   *bbolt.DB
-	// inode identifies the file. Only the writer goroutine uses it.
+	// inode identifies the file. Only the writer goroutine changes it, with file locked.
 	inode os.FileInfo
 
 	// mu guards the fields below, which the writer goroutine sets after each commit.

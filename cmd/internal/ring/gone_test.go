@@ -3,6 +3,7 @@ package ring
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,17 +133,17 @@ func TestTwoUnknownMachinesAreNotTheSame(t *testing.T) {
 // losable is a journal whose file another program may delete.
 type losable struct {
 	journal.Store
-	lost bool
+	lost atomic.Bool
 }
 
 func (s *losable) Stat(ctx context.Context) (journal.Stat, error) {
 	stat, err := s.Store.Stat(ctx)
-	stat.Replaced = s.lost
+	stat.Replaced = s.lost.Load()
 	return stat, err
 }
 
 func (s *losable) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
-	if s.lost {
+	if s.lost.Load() {
 		return nil, &journal.UnwritableError{Cause: journal.ErrFileReplaced}
 	}
 	return s.Store.Append(ctx, drafts...)
@@ -162,7 +163,7 @@ func TestAnIdleEKCONoticesThatItsFileIsGone(t *testing.T) {
 		pass(time.Hour)
 		backend := in.Backend(intact{})
 		for _, lost := range []bool{false, true, false} {
-			file.lost = lost
+			file.lost.Store(lost)
 			pass(time.Minute)
 			_, err := backend.Verify(t.Context())
 			status, statusErr := backend.Status(t.Context())

@@ -43,7 +43,12 @@ func (e *UnwritableError) Error() string {
 
 // Advice says how the journal can be made writable again.
 func (e *UnwritableError) Advice() string {
-	if errors.Is(e.Cause, ErrFileReplaced) {
+	return UnwritableAdvice(errors.Is(e.Cause, ErrFileReplaced))
+}
+
+// UnwritableAdvice is [UnwritableError.Advice] if only is known whether the cause is an [ErrFileReplaced].
+func UnwritableAdvice(fileReplaced bool) string {
+	if fileReplaced {
 		return `put the file back; or restart EKCO, which begins a new journal with what the cluster has of this one, and waits for "ekco journal accept"`
 	}
 	return "free space on its file system, or make it writable again"

@@ -114,11 +114,10 @@ func journalProblems(status *Status) (problems []Problem) {
 	if !j.Writable && j.Error != "" {
 		problem := Problem{
 			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: timeOrNil(j.UnwritableSince), Reason: "the journal cannot be written, so EKCO does nothing: " + j.Error,
-			Advice: "free space on its file system, or make it writable again; EKCO continues automatically", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
+			Advice: journal.UnwritableAdvice(j.FileReplaced), Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
 		}
 		if j.FileReplaced {
 			problem.Reason = "the journal's file was deleted or replaced, so EKCO does nothing: " + j.Error
-			problem.Advice = "if you have the file, put it back, and EKCO continues; otherwise restart EKCO, which begins a new journal with what the cluster has of this one, and then: ekco journal accept"
 			problem.Command = "kubectl -n kurl rollout restart deployment ekc-operator"
 		}
 		problems = append(problems, problem)

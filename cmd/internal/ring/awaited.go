@@ -93,7 +93,7 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	trouble := r.store.trouble()
 	switch {
 	case trouble != nil && r.cfg.forCommand():
-		return "no operator runs, and this command can change nothing: " + trouble.withoutAdvice() + "; free space on its file system, or make it writable again, and run the command again"
+		return "no operator runs, and this command can change nothing: " + trouble.withoutAdvice() + "; " + trouble.advice() + ", and run the command again"
 	case trouble != nil:
 		return trouble.Error()
 	}

@@ -35,7 +35,9 @@ func (r *Ring) Backend(archive Archive) *Backend { return &Backend{Archive: arch
 
 // Verify implements api.Backend.
 func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
-	b.ring.store.checkFile(ctx)
+	if _, err := b.ring.store.Stat(ctx); err != nil {
+		return api.VerifyResult{}, err
+	}
 	if trouble := b.ring.store.trouble(); trouble != nil && errors.Is(trouble, journal.ErrFileReplaced) {
 		return api.VerifyResult{}, trouble
 	}
@@ -44,11 +46,10 @@ func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
 
 // Status implements api.Backend.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
-	stat, err := b.ring.cfg.Store.Stat(ctx)
+	stat, err := b.ring.store.Stat(ctx)
 	if err != nil {
 		return api.Status{}, err
 	}
-	b.ring.store.checkFile(ctx)
 	var status api.Status
 	err = b.ring.do(ctx, func(s *fsm.State) {
 		status = api.StatusOf(s, b.ring.cfg.Policy, b.ring.clock.Now())

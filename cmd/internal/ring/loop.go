@@ -69,7 +69,9 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 		case command := <-r.commands:
 			err = r.answer(ctx, command)
 		case <-look.C:
-			r.store.checkFile(ctx)
+			if _, err := r.store.Stat(ctx); err != nil {
+				r.log.Debug("the journal's state cannot be read", "error", err)
+			}
 			if !r.hasClockDrifted() && r.store.trouble() == nil {
 				continue
 			}

@@ -35,12 +35,14 @@ type trouble struct {
 }
 
 func (t *trouble) Error() string {
-	text := fmt.Sprintf("%s; EKCO does nothing until it can; %s", t.withoutAdvice(), (&journal.UnwritableError{Cause: t.err}).Advice())
+	text := fmt.Sprintf("%s; EKCO does nothing until it can; %s", t.withoutAdvice(), t.advice())
 	if errors.Is(t.err, journal.ErrFileReplaced) {
 		return text
 	}
 	return text + ", and EKCO continues automatically"
 }
+
+func (t *trouble) advice() string { return (&journal.UnwritableError{Cause: t.err}).Advice() }
 
 // withoutAdvice returns the error without advice.
 func (t *trouble) withoutAdvice() string {
@@ -122,11 +124,14 @@ func (s *watchedStore) rememberResult(err error) error {
 	return err
 }
 
-// checkFile notices that another program deleted or replaced the journal's file, also while nothing is appended.
-func (s *watchedStore) checkFile(ctx context.Context) {
-	if stat, err := s.Stat(ctx); err == nil && stat.Replaced {
+// Stat implements [journal.Store]. It stores for [watchedStore.trouble] that another program deleted or replaced the file,
+// which no append may have noticed yet.
+func (s *watchedStore) Stat(ctx context.Context) (journal.Stat, error) {
+	stat, err := s.Store.Stat(ctx)
+	if err == nil && stat.Replaced {
 		_ = s.rememberResult(&journal.UnwritableError{Cause: journal.ErrFileReplaced})
 	}
+	return stat, err
 }
 
 // Record appends facts for observers.

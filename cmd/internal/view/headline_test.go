@@ -13,7 +13,7 @@ func TestAHeadlineEndsBeforeDetailsButNotInParentheses(t *testing.T) {
 		"the disk is full: write /x: no space":            "the disk is full",
 		`paused since 03:00 (by cli:root@vm: "a switch")`: `paused since 03:00 (by cli:root@vm: "a switch")`,
 		`paused (by x: "y") for good: the detail`:         `paused (by x: "y") for good`,
-		"waits (at: a: b": "waits (at: a: b",
+		"it waits for another (at: a: b, not closed":      "it waits for another (at: a: b, not closed",
 	} {
 		if got := headline(api.Problem{Reason: reason}); got != want {
 			t.Errorf("%q is shortened to %q", reason, got)

@@ -139,13 +139,11 @@ func journalLines(status api.Status, s style) []string {
 
 // freeSpace returns advice about a journal that cannot be written.
 func freeSpace(status api.Status) string {
-	if status.Journal.FileReplaced {
-		return `EKCO does nothing. Put the file back; or restart EKCO, which begins a new journal, and then run "ekco journal accept".`
-	}
+	advice := journal.UnwritableAdvice(status.Journal.FileReplaced)
 	if status.Operator.Running {
-		return "EKCO does nothing until it can. Free space on its file system, or make it writable again: EKCO continues automatically."
+		advice = "EKCO does nothing until it can; " + advice
 	}
-	return "Free space on its file system, or make it writable again."
+	return advice
 }
 
 // Unwritable returns a text about since when and why the journal cannot be written, or "".

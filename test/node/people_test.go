@@ -40,7 +40,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	no := w.at(t, "purge-node", node)
 	no.awaits(t, "(NodeStillGone)", question)
 	no.types(t, "n\r")
-	if code := no.ends(t); code != 1 || !strings.Contains(no.shown(), "nothing was changed") {
+	if code := no.ends(t); code != 1 || !strings.Contains(unwrapped(no.shown()), "nothing was changed") {
 		t.Errorf("a no: exit %d\n%s", code, no.shown())
 	}
 
@@ -55,7 +55,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	})
 	shown := len(yes.shown())
 	await.Until(t, await.HangTimeout, "it goes on", func() (bool, string) {
-		return strings.Contains(yes.shown()[shown:], "… delete-node"), yes.shown()[shown:]
+		return strings.Contains(unwrapped(yes.shown()[shown:]), "… delete-node"), yes.shown()[shown:]
 	})
 	yes.lose()
 
@@ -64,7 +64,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	back.types(t, "y\r")
 	back.awaits(t, "resuming purge-"+node, gone)
 	back.types(t, ctrlC)
-	if code := back.ends(t); code != 1 || !strings.Contains(back.shown(), "the operator continues purge-"+node) {
+	if code := back.ends(t); code != 1 || !strings.Contains(unwrapped(back.shown()), "the operator continues purge-"+node) {
 		t.Errorf("Ctrl-C: exit %d\n%s", code, back.shown())
 	}
 	if _, err := w.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); err != nil {

@@ -105,10 +105,13 @@ func (s *terminal) awaits(t *testing.T, texts ...string) {
 	for _, text := range texts {
 		await.Until(t, await.HangTimeout, fmt.Sprintf("the terminal shows %q", text), func() (bool, string) {
 			shown := s.shown()
-			return strings.Contains(shown, text), fmt.Sprintf("%q", shown)
+			return strings.Contains(unwrapped(shown), unwrapped(text)), fmt.Sprintf("%q", shown)
 		})
 	}
 }
+
+// unwrapped returns a text on one line: whether EKCO wraps depends on whether kubectl has passed on the terminal's size.
+func unwrapped(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // types types.
 func (s *terminal) types(t *testing.T, keys string) {

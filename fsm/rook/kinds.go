@@ -46,7 +46,7 @@ func oneAtATime(kind fsm.ActionKind, turn string) fsm.ActionKind {
 func kind(name journal.ActionKind, verb string, rules ...string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: verb, Machine: Machine,
-		// RuleBackOff is not necessary: the function again has a backoff that ends when EKCO wants another change.
+		// RuleBackOff is not necessary: repeatDue has a backoff that ends when EKCO wants another change.
 		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion}, rules...),
 		Domains:     []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).Off },

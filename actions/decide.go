@@ -84,7 +84,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 			a.dropClaim(g)
 		}
 	}
-	a.stopGoing()
+	a.stopInterruptible()
 	a.stopLooking()
 }
 
@@ -187,7 +187,6 @@ func (a *run) examineBatch(g *group, batch []*stepState) {
 	look()
 }
 
-// markRunning marks a check as running.
 func (t *checkState) markRunning() { t.busy, t.again = true, false }
 
 // backOff schedules the next check after a backoff, which grows each time.
@@ -200,5 +199,4 @@ func (t *checkState) backOff(policy RetryPolicy) {
 	t.next = time.Now().Add(policy.afterHold(t.tries))
 }
 
-// scheduleNow schedules the next check at once.
 func (t *checkState) scheduleNow() { t.next, t.again = time.Time{}, t.busy }

@@ -143,7 +143,6 @@ type approve struct{ liveJudge }
 
 var _ actions.Step = approve{}
 
-// Prove implements [actions.Step].
 func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	live, gone, err := readPending(ctx, s.api, step.Action.Subject)
 	switch {

@@ -55,7 +55,6 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 	return haproxyState{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), needsReload: true, pod: pod}, nil
 }
 
-// Prove implements [actions.Step].
 func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	saw, err := s.readState(ctx, step)
 	if err != nil || saw.missing != "" {
@@ -128,7 +127,6 @@ type reach struct {
 	restarted func()
 }
 
-// Prove implements [actions.Step].
 func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	on, is, err := OnNode(step.Action, step.Action.Subject.Name)
 	if err != nil {
@@ -162,5 +160,4 @@ func answerThrough(ctx context.Context, running loadbalancer.Running, node, addr
 	return status, ""
 }
 
-// Do implements [actions.Step].
 func (reach) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }

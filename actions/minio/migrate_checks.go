@@ -53,10 +53,8 @@ const (
 	MinioStillServed = "MinioStillServed"
 )
 
-// The keys of holds that may be forced.
-const (
-	keyRoom = "room"
-)
+// keyRoom is the key of a hold of [MinioRoom].
+const keyRoom = "room"
 
 const (
 	// retryPause is the pause after a failed switch. maxTries is the maximum number of attempts.
@@ -220,7 +218,7 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releaseCommand(key, record))).AboutList(key)
 }
 
-// mayTry pauses between attempts, and holds after the last one. `ekco retry` resets the count.
+// mayTry holds for retryPause after a failed attempt, and without limit after maxTries. `ekco retry` resets the count.
 func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
@@ -231,14 +229,14 @@ func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) acti
 	if !last && !pauses {
 		return actions.Pass()
 	}
-	leads, _, err := m.api.ServiceTarget(ctx)
+	selected, _, err := m.api.ServiceTarget(ctx)
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if last {
-		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, selectsText(leads), record.ID)).About("tries")
+		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, selectsText(selected), record.ID)).About("tries")
 	}
-	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(leads), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
+	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(selected), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
 }
 
 // happenedWithin reports whether the time at is less than span ago. It returns false for a time in the future, which

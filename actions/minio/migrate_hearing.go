@@ -139,7 +139,7 @@ func (h *listener) catchUp(ctx context.Context) {
 	}
 }
 
-// isSilent reports whether the server answered requests but reported no echo.
+// isSilent reports whether the server answered requests but reported no echo. If seen is true, it first records that.
 func (h *listener) isSilent(seen bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -88,7 +88,7 @@ func (s *State) stuckReason(rec *journal.ActionRecord) string {
 	case rec.Unreadable != "":
 		return UnreadableReason(rec)
 	case s.Kind(rec.Kind) == nil:
-		return fmt.Sprintf("this EKCO does not know actions of kind %q; run the version that began it", rec.Kind)
+		return fmt.Sprintf("this EKCO does not know actions of kind %q; run the version that began the action", rec.Kind)
 	}
 	return ""
 }

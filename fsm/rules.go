@@ -205,7 +205,7 @@ func settlingReason(w *World) string {
 
 // UnreadableReason returns the message for an action with an event that this EKCO cannot read.
 func UnreadableReason(rec *journal.ActionRecord) string {
-	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it", rec.ID, rec.Unreadable)
+	return fmt.Sprintf("this EKCO does not understand all events of %s (%s); run the version that wrote them", rec.ID, rec.Unreadable)
 }
 
 func pauseReason(subject string, pause PauseState, resume string) string {

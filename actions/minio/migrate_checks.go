@@ -26,7 +26,7 @@ const (
 	MinioBothAnswer = "MinioBothAnswer"
 	// MinioNothingForeign requires that the highly available MinIO has nothing but EKCO's copies. It may be forced.
 	MinioNothingForeign = "MinioNothingForeign"
-	// MinioNothingLacks requires that the highly available MinIO lacks no data of standalone MinIO, if EKCO did not
+	// MinioNothingLacks requires that the highly available MinIO has all data of standalone MinIO, if EKCO did not
 	// switch the Service itself. It may be forced.
 	MinioNothingLacks = "MinioNothingLacks"
 	// MinioNoBypass requires that clients reach standalone MinIO only through Service minio. It may be forced.
@@ -42,8 +42,8 @@ const (
 	// MinioSuccessor requires that standalone MinIO is the store that EKCO copied, and that another pod can replace the
 	// serving pod. It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept requires that the highly available MinIO has no data that standalone MinIO lacks without a
-	// recorded event of its removal. It may be forced.
+	// MinioSourceKept requires a recorded event of the removal for all data that only the highly available MinIO has.
+	// It may be forced.
 	MinioSourceKept = "MinioSourceKept"
 	// MinioTries holds for a while after a failed switch, and after too many failed switches.
 	MinioTries = "MinioTries"
@@ -285,7 +285,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return verdict
 	}
 	if (!hasNestedCheck(record, journal.StepLookBelowAgainMinio) || !hasLateCheck(record)) && !record.PastNoReturn {
-		return actions.Abandon("an earlier EKCO planned it without the last check of standalone MinIO before its deletion").About("unlooked")
+		return actions.Abandon("an earlier version of EKCO planned this action without the last check of standalone MinIO before its deletion").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
 		return actions.Abandon("Service minio selects no pods, although it selected ha-minio: EKCO repairs that first").About("disabled")

@@ -33,11 +33,11 @@ func (s reload) readState(ctx context.Context, step actions.StepContext) (haprox
 	if err != nil || !is || on.Image == "" {
 		return haproxyState{}, err // the node is gone, or has no manifest
 	}
-	return lookAt(ctx, s.running, node, on)
+	return readHAProxy(ctx, s.running, node, on)
 }
 
-// lookAt checks whether HAProxy on a node runs with the files that EKCO wrote there.
-func lookAt(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (haproxyState, error) {
+// readHAProxy checks whether HAProxy on a node runs with the files that EKCO wrote there.
+func readHAProxy(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (haproxyState, error) {
 	pod, err := running.Pod(ctx, node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -89,7 +89,7 @@ func (p Dependencies) verify(ctx context.Context, step actions.StepContext, node
 	defer cancel()
 	var reloaded time.Time
 	_, err = actions.Await(ctx, func() <-chan struct{} { return nil }, func(ctx context.Context) (actions.Proof, error) {
-		saw, err := lookAt(ctx, p.Running, node, on)
+		saw, err := readHAProxy(ctx, p.Running, node, on)
 		if err == nil && saw.needsReload && time.Since(reloaded) > reloadTimeout {
 			reloaded, err = time.Now(), p.Running.Reload(ctx, saw.pod)
 		}

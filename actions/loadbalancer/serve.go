@@ -31,7 +31,7 @@ func (s serve) readState(ctx context.Context, step actions.StepContext) (saw hap
 	if err != nil {
 		return saw, outcome, err
 	}
-	if saw, err = lookAt(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
+	if saw, err = readHAProxy(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
 		_, saw.missing = answerThrough(ctx, s.running, node.Name, node.Address)
 	}
 	return saw, outcome, err

@@ -152,7 +152,6 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	return wake
 }
 
-// examineBatch examines a batch of one group.
 func (a *run) examineBatch(g *group, batch []*stepState) {
 	g.markRunning()
 	candidates := make([]candidate, len(batch))

@@ -60,7 +60,6 @@ func (a *run) takePlan() {
 	}
 }
 
-// newStepState creates the state of a planned step.
 func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState {
 	planned = a.withGuards(a.kind, a.record, planned)
 	code, _ := a.kind.step(planned.Does)

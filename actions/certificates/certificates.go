@@ -85,7 +85,6 @@ func New(store Store, due Due, changed func()) actions.Definition {
 	}
 }
 
-// facts are the facts that the plan captures.
 type facts struct {
 	// Before has the certificates before the renewal.
 	Before journal.CertificateFacts `json:"before"`

@@ -53,7 +53,6 @@ func New(api csr.API, judge Judge) actions.Definition {
 	}
 }
 
-// facts are the facts that the plan captures.
 type facts struct {
 	// Fingerprint is the fingerprint of the judged request.
 	Fingerprint string `json:"fingerprint"`

@@ -73,7 +73,6 @@ const (
 	removeTimeout = 30 * time.Second
 )
 
-// input is the input of each step.
 type input struct {
 	Task hosttask.Task `json:"task"`
 	// Of is the step that creates the pod.

@@ -24,7 +24,6 @@ const RulePurgeOpen = "PurgeOpen"
 // RuleHostMayReturn refuses to lower copies while another host that has left the CRUSH map may return.
 const RuleHostMayReturn = "HostMayReturn"
 
-// kinds returns the kinds of action about Rook's storage.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionAddStorageNodes, "add-storage-nodes", RuleStorageHostsNamed),

@@ -26,8 +26,8 @@ const (
 	// until it has enough of them.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxRemovals limits the removals that EKCO remembers between passes, at 24 bytes each. EKCO does not know of
-	// removals that it has forgotten.
+	// maxRemovals limits the removals that EKCO remembers between passes, at 24 bytes each. EKCO ignores further
+	// removals.
 	maxRemovals = 100_000
 )
 

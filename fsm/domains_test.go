@@ -436,7 +436,7 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 func TestAnActionThatIsNotOpenIsNotLetIn(t *testing.T) {
 	c := newCrowd(t)
 	taken, in := c.domains.Take(c.s, c.now, Claim{"unknown", []string{"step-0"}, []string{"storage"}})
-	if in || !strings.Contains(taken.Reason(), "no such open action") {
+	if in || !strings.Contains(taken.Reason(), "not open in the journal") {
 		t.Errorf("let in %t, %q", in, taken.Reason())
 	}
 }

@@ -13,7 +13,6 @@ import (
 // in a dry run.
 var errDryRun = errors.New("a dry run changes nothing")
 
-// attemptResult is the result of one attempt of a step.
 type attemptResult struct {
 	outputs json.RawMessage
 	err     error
@@ -164,7 +163,6 @@ type lostError struct {
 	worse   bool
 }
 
-// Error implements error.
 func (e *lostError) Error() string { return e.missing }
 
 // NoSuccessWithin is the beginning of the error of an attempt that ran out of time.

@@ -12,13 +12,14 @@ import (
 // costsTimeout limits [Definition.Costs], because a person waits for the answer.
 const costsTimeout = 20 * time.Second
 
-// These begin the lines of [Runner.Costs] about what cannot be restored, and about what could not be found out.
+// CostOfLoss begins a line of [Runner.Costs] about something that cannot be restored, CostUnknown a line about
+// something that could not be read.
 const (
 	CostOfLoss  = "lost: "
 	CostUnknown = "unknown: "
 )
 
-// LosesNothing reports whether no line of [Runner.Costs] is about a loss, or about what could not be found out.
+// LosesNothing reports whether no line of [Runner.Costs] begins with CostOfLoss or CostUnknown.
 func LosesNothing(costs []string) bool {
 	return !slices.ContainsFunc(costs, func(line string) bool {
 		return strings.HasPrefix(line, CostOfLoss) || strings.HasPrefix(line, CostUnknown)

@@ -84,7 +84,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 			a.dropClaim(g)
 		}
 	}
-	a.stopGoing()
+	a.stopInterruptible()
 	a.stopLooking()
 }
 
@@ -152,7 +152,6 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	return wake
 }
 
-// examineBatch examines a batch of one group.
 func (a *run) examineBatch(g *group, batch []*stepState) {
 	g.markRunning()
 	candidates := make([]candidate, len(batch))
@@ -187,7 +186,6 @@ func (a *run) examineBatch(g *group, batch []*stepState) {
 	look()
 }
 
-// markRunning marks a check as running.
 func (t *checkState) markRunning() { t.busy, t.again = true, false }
 
 // backOff schedules the next check after a backoff, which grows each time.
@@ -200,5 +198,4 @@ func (t *checkState) backOff(policy RetryPolicy) {
 	t.next = time.Now().Add(policy.afterHold(t.tries))
 }
 
-// scheduleNow schedules the next check at once.
 func (t *checkState) scheduleNow() { t.next, t.again = time.Time{}, t.busy }

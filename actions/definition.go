@@ -96,11 +96,11 @@ type StepDef struct {
 	MustFinish func(step StepContext) bool
 	// CleanUp is called at the end of each attempt. failed is nil if the proof was seen; otherwise it is the reason,
 	// and wraps ctx's error if the action ends early or EKCO stops. CleanUp may only undo effects of the same step. It
-	// has a few seconds, also when EKCO stops. If EKCO is killed, CleanUp is not called, so a later attempt must
-	// tolerate the effects that it would have undone.
+	// has 5 seconds, also when EKCO stops. If EKCO is killed, CleanUp is not called, so a later attempt must tolerate
+	// the effects that it would have undone.
 	CleanUp func(ctx context.Context, step StepContext, failed error)
 	// WakeUp returns nil or a channel. EKCO calls WakeUp before each check of the effect, and checks again as soon as
-	// the channel is closed. In any case EKCO checks every few seconds.
+	// the channel is closed. In any case EKCO checks again after at most 2 seconds.
 	WakeUp func(step StepContext) <-chan struct{}
 	// FindSkipped returns objects that the step would remove but must not, because they now belong to another owner. It
 	// changes nothing. It runs together with the step's preflights, also while one of them holds the step. EKCO records

@@ -98,7 +98,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 			case a.stopping, a.looking.Err() != nil:
 				a.dropClaim(g)
 			case err != nil:
-				a.holdGroup(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same: " + err.Error()).About("unchecked")})
+				a.holdGroup(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same part of the cluster: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
 			case unasked != nil:

@@ -33,9 +33,9 @@ func (a *run) askedBefore(g *group, preflights []string) []string {
 	return Union(preflights, a.gate)
 }
 
-// anyDone reports whether a step is done for which those returns true.
-func (a *run) anyDone(those func(*stepState) bool) bool {
-	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return those(s) && a.stepRecord(s).Done() })
+// anyDone reports whether a step that matches is done.
+func (a *run) anyDone(matches func(*stepState) bool) bool {
+	return slices.ContainsFunc(a.steps, func(s *stepState) bool { return matches(s) && a.stepRecord(s).Done() })
 }
 
 // changesSomething reports whether a planned step changes something. A plan with a gate lists the rules of policy only

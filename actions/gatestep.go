@@ -27,5 +27,4 @@ func BehindGate(steps []journal.PlannedStep, preflights []string) []journal.Plan
 // gateStep has no effect and is done as soon as its preflights let it start.
 type gateStep struct{ NoEffect }
 
-// Prove implements [Step].
 func (gateStep) Prove(context.Context, StepContext) (Proof, error) { return Proof{Done: true}, nil }

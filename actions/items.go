@@ -191,7 +191,7 @@ func (s Items[I]) finishItem(ctx context.Context, step StepContext, item I) item
 	return itemResult{Outcome: Outcome{Outputs: outputs}}
 }
 
-// noWakeUp returns no channel, for effects without a [StepDef.WakeUp]: EKCO checks these every few seconds.
+// noWakeUp returns no channel, for effects without a [StepDef.WakeUp]: EKCO checks these again after at most 2 seconds.
 func noWakeUp() <-chan struct{} { return nil }
 
 // maxNamed is how many items a message names.

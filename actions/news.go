@@ -6,7 +6,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// readInbox handles everything in the inbox.
 func (a *run) readInbox(inbox *Inbox) {
 	unread, recheck := inbox.takeAll()
 	for _, n := range unread {

@@ -13,7 +13,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// handleExamination handles the examination of a batch.
 func (a *run) handleExamination(g *group, batch []*stepState, found examination) {
 	endGroupCheck(g, batch)
 	rest, checks := a.startableSteps(g, batch, found)

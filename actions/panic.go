@@ -13,7 +13,6 @@ import (
 // would crash at the same step after each restart.
 type panicError struct{ value any }
 
-// Error implements error.
 func (e *panicError) Error() string {
 	return fmt.Sprintf("a defect of EKCO: panic: %v; report it with the stack from the log", e.value)
 }

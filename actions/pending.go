@@ -50,14 +50,12 @@ func (l *pendingCheck) unanswered() []string {
 	return slices.Compact(names)
 }
 
-// beginCheck adds a running check.
 func (a *run) beginCheck(g *group, step string) *pendingCheck {
 	l := &pendingCheck{since: time.Now(), group: g, step: step}
 	a.pendingChecks = append(a.pendingChecks, l)
 	return l
 }
 
-// endCheck removes a check that has ended.
 func (a *run) endCheck(l *pendingCheck) {
 	a.pendingChecks = slices.DeleteFunc(a.pendingChecks, func(one *pendingCheck) bool { return one == l })
 }

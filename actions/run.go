@@ -33,8 +33,8 @@ type run struct {
 	work        context.Context
 	stopWork    context.CancelFunc
 	// interruptible is for interruptible effects. It ends at once when the action ends early or EKCO stops.
-	interruptible context.Context
-	stopGoing     context.CancelFunc
+	interruptible     context.Context
+	stopInterruptible context.CancelFunc
 
 	results chan func()
 	// notes receives notes of running steps. noted has the notes that this turn appends.
@@ -148,7 +148,7 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 // runToEnd takes turns until the action ends, ctx ends, or the journal cannot be written. No goroutine outlives it.
 func (a *run) runToEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
-	a.interruptible, a.stopGoing = context.WithCancel(a.work)
+	a.interruptible, a.stopInterruptible = context.WithCancel(a.work)
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	defer a.abandonWork()
 	stop, grace := a.ctx.Done(), (<-chan time.Time)(nil)
@@ -178,7 +178,7 @@ func (a *run) runToEnd(inbox *Inbox) error {
 		case <-timer.C:
 		case <-stop:
 			a.stopping, stop = true, nil
-			a.stopGoing()
+			a.stopInterruptible()
 			grace = time.After(a.cfg.Grace)
 		case <-grace:
 			a.stopWork()
@@ -227,7 +227,7 @@ func (a *run) applyResults(apply func()) {
 // abandonWork stops all running work, waits until it ends, and drops the results.
 func (a *run) abandonWork() {
 	a.stopWork()
-	a.stopGoing()
+	a.stopInterruptible()
 	a.stopLooking()
 	for ; a.inFlight > 0; a.inFlight-- {
 		<-a.results

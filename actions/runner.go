@@ -19,7 +19,7 @@ type Config struct {
 	// in its kind. Even if the plan does not list them, [SafeMode] and the Rules of the kind run before every step, and
 	// [Mirrored], if it is in this map, runs before every irreversible step.
 	Preflights map[string]Preflight
-	// Watcher receives what steps report; it may be nil.
+	// Watcher receives the progress that steps report; it may be nil.
 	Watcher Watcher
 	// Domains makes steps of different actions take turns. It may be nil if only one action runs at a time.
 	Domains Domains
@@ -104,7 +104,6 @@ func RunContext(ctx context.Context) context.Context {
 	return life
 }
 
-// preflight finds a preflight by name.
 func (r *Runner) preflight(kind *Kind, name string) (Preflight, bool) {
 	if p, ok := kind.Preflights[name]; ok {
 		return p, true

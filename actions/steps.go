@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// stepState has what a run knows about a step in addition to the record.
+// stepState is the state of a step in a run, in addition to the record.
 type stepState struct {
 	planned journal.PlannedStep
 	code    StepDef
@@ -60,7 +60,6 @@ func (a *run) takePlan() {
 	}
 }
 
-// newStepState creates the state of a planned step.
 func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState {
 	planned = a.withGuards(a.kind, a.record, planned)
 	code, _ := a.kind.step(planned.Does)
@@ -97,7 +96,6 @@ func (a *run) groupFor(planned journal.PlannedStep, code StepDef, changes bool) 
 	return a.groups[key]
 }
 
-// stepRecord returns the step's part of the record.
 func (a *run) stepRecord(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
 
 // startedBefore reports whether the step's effect may have happened. It uses StartedAt, because a retry resets the

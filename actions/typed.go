@@ -52,7 +52,6 @@ type stepOf[In any] struct {
 	read func(StepContext, any) error
 }
 
-// Prove implements [Step].
 func (s stepOf[In]) Prove(ctx context.Context, step StepContext) (proof Proof, err error) {
 	var in In
 	if err = s.read(step, &in); err == nil {
@@ -61,7 +60,6 @@ func (s stepOf[In]) Prove(ctx context.Context, step StepContext) (proof Proof, e
 	return proof, err
 }
 
-// Do implements [Step].
 func (s stepOf[In]) Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error) {
 	var in In
 	if err = s.read(step, &in); err == nil {

@@ -25,8 +25,8 @@ type Asked interface {
 // Admit answers a person's request. It changes nothing.
 //
 // If it returns a *[RefusedError], the Admission has the event that records the refusal, unless there is no thing for
-// that event. Other errors are [ErrUnknown] and [ErrNotRefused]. Only a rule with [Rule.Mandatory] refuses a person's
-// request; other rules warn, see [CheckRule].
+// that event. Other errors are [ErrUnknown] and [ErrNotRefused]. [AdmitExisting] lets only rules with [Rule.Mandatory]
+// refuse a person's request; other rules warn, see [CheckRule].
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	admission, err := admit(s, p, now, request)
 	if err == nil && request.Refused {
@@ -81,7 +81,6 @@ func (s *State) presentThing(machine, name string) (present *Thing) {
 	return present
 }
 
-// namesPresent yields the names of the machine's things that still exist.
 func (s *State) namesPresent(machine string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range s.ByName(machine) {
@@ -120,7 +119,7 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 	return Admission{Action: id, Events: append(events, w.Warned(t.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
-// checkInput calls the machine's Asked, or refuses input if the machine has none.
+// checkInput calls [Asked.Asked]. If the machine is not an [Asked], checkInput refuses a request with input.
 func (w *World) checkInput(t *Thing, request Request, asked *journal.ActionRequested) error {
 	machine, ok := t.machine.Machine.(Asked)
 	switch {

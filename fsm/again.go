@@ -20,9 +20,10 @@ func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due 
 }
 
 // RepeatDue returns when the thing may want another action of this kind, and whether it may want one at all. It may at
-// once if there was none before, or if EKCO has recorded new facts since. Otherwise EKCO may not have seen the effect
-// of the last action yet, so the thing may want another action only after retryAfter has passed. A dry run is not
-// repeated by a dry run, because its result would be the same.
+// once if there was none before, if EKCO has recorded new facts since, or if the last action was a dry run and EKCO is
+// not in dry-run mode. In dry-run mode EKCO does not repeat a dry run, because the result would be the same. In all
+// other cases EKCO may not have seen the effect of the last action yet, so the thing may want another action only after
+// retryAfter has passed.
 func (t *Thing) RepeatDue(kind journal.ActionKind, p Policy, retryAfter time.Duration) (due time.Time, may bool) {
 	last := t.Last[kind]
 	switch {

@@ -9,7 +9,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxProblems limits the length of State.Problems.
 const maxProblems = 20
 
 // Apply decodes the event and changes the state by it; see [State.ApplyDecoded].
@@ -33,10 +32,10 @@ func (s *State) ApplyDecoded(d journal.Decoded) {
 	s.noteOperator(d.Event)
 }
 
-// holdUnreadable handles an event that this EKCO cannot read. It holds the event's action.
+// holdUnreadable holds the action of an event that this EKCO cannot read. If EKCO knows the event's type and version,
+// it also adds a problem, because the payload is wrong.
 func (s *State) holdUnreadable(e journal.Event, err error) {
-	understood := !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion)
-	if understood {
+	if !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion) {
 		s.Problem(e, "%v", err)
 	}
 	if e.Action == "" {

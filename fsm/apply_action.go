@@ -4,7 +4,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// foldAction folds the events about actions.
 func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionRequested:
@@ -137,7 +136,6 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	return Requested
 }
 
-// close removes an action that has ended. Its thing keeps how the action ended, if that matters.
 func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	p := rec.Ended
 	delete(s.Actions, rec.ID)

@@ -33,9 +33,9 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 	return true
 }
 
-// noteLoss sets LostSeq at the first event that reports a loss, and LostFrom, the time after which events are missing.
-// last and at are the number and the time of the event before. LostFrom stays zero if that event is not the last one
-// that was kept, because an EKCO appended events after the loss, or if no event was kept.
+// noteLoss handles the first event d that reports a loss. It sets LostSeq to the number of d, and LostFrom to the time
+// at of the event before d, whose number is last. It does not set LostFrom if no event was kept, or if an EKCO appended
+// other events between the loss and d.
 func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	var known bool
 	switch p := d.Body.(type) {

@@ -87,14 +87,12 @@ func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 	}
 }
 
-// callOpened calls Opened of the machine whose thing the action is about.
 func (s *State) callOpened(rec *journal.ActionRecord) {
 	if t := s.Things[Key(rec.Subject)]; t != nil {
 		t.machine.Opened(s, t, rec)
 	}
 }
 
-// storeEnding stores in the action's thing how the action ended.
 func (s *State) storeEnding(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	t := s.Things[Key(rec.Subject)]
 	if t == nil {

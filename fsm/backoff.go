@@ -57,7 +57,6 @@ func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 	return failed != nil && failed.FactsSeq == t.FactsSeq
 }
 
-// retryAt returns when EKCO may request an action of the kind again.
 func (v *FailedAttempts) retryAt() time.Time {
 	return v.At.Add(Doubled(minBackOff, maxBackOff, v.Times-1))
 }

@@ -38,9 +38,9 @@ type Mirrored struct {
 	Kept uint64
 }
 
-// knownTo reports whether the mirror's writer knew a pause of this journal, or the pause of which it is a copy. If it is
-// unknown which events this journal has lost, it compares times with its own mirror, and keeps the pause for the mirror
-// of another journal.
+// knownTo reports whether the EKCO that wrote the mirror knew a pause of this journal, or the pause of which it is a
+// copy. It compares event numbers. If from.Kept is 0, the numbers in this journal prove nothing. knownTo then compares
+// times if the mirror is of this journal, and returns false if it is of another journal.
 func (s *State) knownTo(from Mirrored, own PauseState) bool {
 	switch {
 	case own.Origin != nil && own.Origin.Seq <= from.Knew(own.Origin.JournalID):
@@ -116,11 +116,11 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 func (s *State) tookOver(from Mirrored) bool {
 	last := s.Journal.Adopted
 	return last != nil && last.JournalID == from.Adopted.JournalID && last.Mirrored == from.Adopted.Mirrored && last.Mirrored.Seq > 0 &&
-		last.MirroredAt.Equal(from.Adopted.MirroredAt) // the position alone may be newer than the content
+		last.MirroredAt.Equal(from.Adopted.MirroredAt) // mirrors with different pauses can have the same position
 }
 
-// sharesPause reports whether this journal has a pause of the mirror, and has not noted this mirror. With the note,
-// that pause does not come back after it ended here.
+// sharesPause reports whether this journal has a pause of the mirror, but no journal.adopted about this mirror. Without
+// that event, TakeOver would set the pause again after it ended here.
 func (s *State) sharesPause(from Mirrored) bool {
 	if from.Adopted.Mirrored.Seq == 0 || s.tookOver(from) {
 		return false

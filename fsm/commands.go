@@ -16,7 +16,7 @@ func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason})
 }
 
-// RetryPast is [Retry] that also overrides the present holds of the action, if they can be overridden. If the reason of
+// RetryPast is [Retry], and also overrides the present holds of the action, if they can be overridden. If the reason of
 // a hold is a list, list must be the key of that list, so that a person overrides only a list that they have read.
 func RetryPast(s *State, action, list, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true, List: list})
@@ -36,7 +36,7 @@ func requireList(rec *journal.ActionRecord, list string) error {
 	case holds != "":
 		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("%s waits because of a list; read the list with \"ekco status\", then run \"ekco retry --force --list %s %s\"", rec.ID, holds, rec.ID)}
 	case list != "":
-		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("list %s does not hold %s now; \"ekco status\" shows what does", list, rec.ID)}
+		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("list %s does not hold %s now; \"ekco status\" shows the present hold", list, rec.ID)}
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	case err != nil:
 		return nil, err
 	case rec.PastNoReturn && Waits(rec):
-		return nil, fmt.Errorf("cancel %s: %w; it can only be finished: \"ekco retry %s\" tries again what failed or waits", action, ErrPastNoReturn, action)
+		return nil, fmt.Errorf("cancel %s: %w; it can only be finished: \"ekco retry %s\" retries the steps that failed or wait", action, ErrPastNoReturn, action)
 	case rec.PastNoReturn:
 		return nil, fmt.Errorf("cancel %s: %w; it runs, and cannot be stopped: \"ekco history --action %s --follow\" shows its end", action, ErrPastNoReturn, action)
 	case rec.Cancelling != nil:

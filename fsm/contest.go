@@ -142,7 +142,6 @@ func (t *Thing) withPauses(change *journal.Change, now time.Time) *journal.Chang
 	return &asked
 }
 
-// retryAt returns when EKCO may make the change again.
 func (c *Contest) retryAt() time.Time {
 	return c.Last.Add(Doubled(contestWindow, maxContestPause, c.Pauses))
 }

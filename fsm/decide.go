@@ -309,7 +309,6 @@ func (r *round) kind(name journal.ActionKind) *ActionKind {
 	return r.Kind(name)
 }
 
-// rulesOf returns the rules that the kind obeys.
 func (r *round) rulesOf(kind *ActionKind) []askedRule {
 	for _, asked := range r.kinds {
 		if asked.kind == kind {

@@ -50,8 +50,7 @@ type waitingClaim struct {
 }
 
 const (
-	// claimTimeout is how long a claim stays in the queue if it is not repeated. An action repeats it at least every
-	// half minute.
+	// claimTimeout is how long a claim stays in the queue if it is not repeated. An action repeats it about every 30 s.
 	claimTimeout = 2 * time.Minute
 	// priorityAfter is how long an automatic action waits until it has the same priority as a person's action.
 	// Otherwise persons' actions could delay it without limit.
@@ -71,7 +70,7 @@ type Taken struct {
 // Reason returns the message for people.
 func (t Taken) Reason() string {
 	if t.By == "" {
-		return "EKCO knows no such open action, so it cannot check whether another one changes the same"
+		return "the action is not open in the journal, so EKCO cannot check whether another action changes the same part of the cluster"
 	}
 	if t.Step == "" {
 		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, domainText(t.Domain))
@@ -89,7 +88,7 @@ func (s *State) stuckReason(rec *journal.ActionRecord) string {
 	case rec.Unreadable != "":
 		return UnreadableReason(rec)
 	case s.Kind(rec.Kind) == nil:
-		return fmt.Sprintf("this EKCO does not know actions of kind %q; run the version that began it", rec.Kind)
+		return fmt.Sprintf("this EKCO does not know actions of kind %q; run the version that began the action", rec.Kind)
 	}
 	return ""
 }
@@ -175,7 +174,6 @@ func (a actionSet) withAction(action string) actionSet {
 	return actionSet{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
 }
 
-// hasOther reports whether the set has an action other than this one.
 func (a actionSet) hasOther(action string) bool { return a.others || (a.one != "" && a.one != action) }
 
 // holders returns for each lock the actions that hold it. For one claim, [Domains.isFree] is cheaper.
@@ -273,7 +271,6 @@ func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return firstTaken(before)
 }
 
-// hasPriority reports whether the first of two waiting actions has priority.
 func (s *State) hasPriority(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
 	return s.comparePriority(now, one, since, other, otherSince) < 0
 }
@@ -324,7 +321,6 @@ func firstShared(a, b []string) string {
 	return ""
 }
 
-// holdsAll reports whether all of the domains are keys of occupied.
 func holdsAll(occupied map[string]string, domains []string) bool {
 	return !slices.ContainsFunc(domains, func(domain string) bool { return occupied[domain] == "" })
 }

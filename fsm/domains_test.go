@@ -385,9 +385,9 @@ func TestWhoWaitsForAnActionThatNobodyRunsIsToldSo(t *testing.T) {
 	c.wantIn(first)
 	first.rec.Unreadable = "event 7"
 	const rests = "first changes the storage (step step-0) and does not continue automatically: %s; this continues when that step has ended"
-	c.wantOut(second, fmt.Sprintf(rests, "this EKCO does not understand all of first (event 7); run the version that wrote it"))
+	c.wantOut(second, fmt.Sprintf(rests, "this EKCO does not understand all events of first (event 7); run the version that wrote them"))
 	first.rec.Unreadable, first.rec.Kind = "", "move-minio"
-	c.wantOut(second, fmt.Sprintf(rests, `this EKCO does not know actions of kind "move-minio"; run the version that began it`))
+	c.wantOut(second, fmt.Sprintf(rests, `this EKCO does not know actions of kind "move-minio"; run the version that began the action`))
 }
 
 func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
@@ -436,7 +436,7 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 func TestAnActionThatIsNotOpenIsNotLetIn(t *testing.T) {
 	c := newCrowd(t)
 	taken, in := c.domains.Take(c.s, c.now, Claim{"unknown", []string{"step-0"}, []string{"storage"}})
-	if in || !strings.Contains(taken.Reason(), "no such open action") {
+	if in || !strings.Contains(taken.Reason(), "not open in the journal") {
 		t.Errorf("let in %t, %q", in, taken.Reason())
 	}
 }

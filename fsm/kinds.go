@@ -38,12 +38,10 @@ type ActionKind struct {
 	SwitchedOff func(p Policy) string
 }
 
-// obeys reports whether the kind obeys the rule.
 func (k *ActionKind) obeys(rule string) bool {
 	return rule == RuleSafeMode && !k.InSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
 }
 
-// cooldown returns the minimum time between two actions of the kind.
 func (p Policy) cooldown(k *ActionKind) time.Duration {
 	if k.Cooldown != 0 {
 		return k.Cooldown

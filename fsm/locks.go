@@ -48,7 +48,6 @@ func selectLocks(rec *journal.ActionRecord, selected func(journal.StepRecord, jo
 	return domains
 }
 
-// holdsLocks reports whether the step holds its locks at the given time.
 func holdsLocks(step journal.StepRecord, planned journal.PlannedStep, now time.Time) bool {
 	return step.Open || (!step.Done() && step.KeepsLocks(planned, now))
 }

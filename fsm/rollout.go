@@ -10,12 +10,12 @@ import (
 // oneByOneLimit is how many nodes a rollout changes one by one before it changes several at the same time.
 const oneByOneLimit = 3
 
-// IsOneByOne reports whether a rollout that has changed done nodes still changes them one by one. EKCO runs checks and
-// trials that need a pod only on these first nodes.
+// IsOneByOne reports whether a rollout still changes nodes one by one after it has changed this many. EKCO runs checks
+// and trials that need a pod only on these first nodes.
 func IsOneByOne(done int) bool { return done < oneByOneLimit }
 
-// RolloutBatch returns how many nodes a rollout may change at the same time if verified nodes are changed and verified:
-// one until three are, then 2, 4, 8 and so on, up to limit.
+// RolloutBatch returns how many nodes a rollout may change at the same time. verified is the number of nodes that are
+// changed and verified. The batch is 1 until verified is 3, then 2, 4, 8 and so on, up to limit.
 func RolloutBatch(verified, limit int) int {
 	batch := 1
 	for next := oneByOneLimit; next <= verified && batch < limit; next += batch {

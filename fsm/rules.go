@@ -48,7 +48,8 @@ type Rule struct {
 	// ToBegin marks a rule that EKCO checks only before an action begins. All other rules are also checked before each
 	// step.
 	ToBegin bool
-	// Mandatory marks a rule that also refuses a person's action. All other rules only warn about a person's action.
+	// Mandatory marks a rule that also refuses a person's action. All other rules only warn about a person's action;
+	// [CheckRule] has two exceptions.
 	Mandatory bool
 	// NeedsPerson marks a rule whose refusals the status shows as "needs you", because a person must act.
 	NeedsPerson bool
@@ -186,7 +187,7 @@ func (w *World) cooldownEnds(k *ActionKind) time.Time {
 // SafeModeReason returns why EKCO is in safe mode.
 func SafeModeReason(s *State) string {
 	if s.Journal.Salvaged == nil {
-		return fmt.Sprintf("the journal lost its newest events, which was found at %s, so EKCO only observes; "+
+		return fmt.Sprintf("EKCO found at %s that the journal lost its newest events, and only observes; "+
 			"see \"ekco status\", then run \"ekco journal accept\"", Stamp(s.Journal.OutdatedAt))
 	}
 	return fmt.Sprintf("the journal was damaged and salvaged at %s, so EKCO only observes; look at %s, then run \"ekco journal accept\"",
@@ -204,7 +205,7 @@ func settlingReason(w *World) string {
 
 // UnreadableReason returns the message for an action with an event that this EKCO cannot read.
 func UnreadableReason(rec *journal.ActionRecord) string {
-	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it", rec.ID, rec.Unreadable)
+	return fmt.Sprintf("this EKCO does not understand all events of %s (%s); run the version that wrote them", rec.ID, rec.Unreadable)
 }
 
 func pauseReason(subject string, pause PauseState, resume string) string {

@@ -21,19 +21,19 @@ func TermsByKind(capabilities ...Capability) (map[journal.ActionKind]Terms, erro
 	if err := validateNames(capabilities); err != nil {
 		return nil, err
 	}
-	cache, standing := newCache(capabilities), map[journal.ActionKind]Terms{}
+	cache, terms := newCache(capabilities), map[journal.ActionKind]Terms{}
 	for _, capability := range capabilities {
 		for _, kind := range capability.Kinds {
-			if _, twice := standing[kind.Name]; twice {
+			if _, twice := terms[kind.Name]; twice {
 				return nil, fmt.Errorf("actions of kind %q are defined twice; each kind belongs to one capability", kind.Name)
 			}
 			if err := cache.validate(&kind); err != nil {
 				return nil, err
 			}
-			standing[kind.Name] = Terms{Rules: cache.stepRules(&kind), Domains: kind.Domains}
+			terms[kind.Name] = Terms{Rules: cache.stepRules(&kind), Domains: kind.Domains}
 		}
 	}
-	return standing, nil
+	return terms, nil
 }
 
 // validateNames returns an error if two machines or two rules have the same name, or if a machine has no title for its

@@ -110,7 +110,6 @@ func (t *Thing) Exists() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 // Newest returns the last event with facts about the thing, or that reported that it no longer exists.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
 
-// isFinished reports whether the thing is finished.
 func (t *Thing) isFinished() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
 
 // IsNormal reports whether the thing needs no attention, and nothing about it is under way.

@@ -74,7 +74,6 @@ func newForecast(s *State, p Policy, now time.Time) *forecast {
 	return f
 }
 
-// addThing adds the upcoming actions of a thing.
 func (f *forecast) addThing(t *Thing) {
 	t.machine.Wants(t, f.World, func(want Want) { f.addWant(t, want) })
 	t.machine.Foresee(t, f.World, func(u Upcoming) {

@@ -94,7 +94,7 @@ func (s Scene) undisturbedSteps(t *testing.T) (end string, points int, done map[
 	return end, points, done
 }
 
-// watchedStore reports what it appends.
+// watchedStore calls appends with each draft before it appends them.
 type watchedStore struct {
 	journal.Store
 	appends func(journal.Draft)
@@ -107,7 +107,7 @@ func (s watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]jo
 	return s.Store.Append(ctx, drafts...)
 }
 
-// sample returns the moves to try. There are hundreds for each scene; each run tries a few others.
+// sample returns the moves to try. Each scene has hundreds; each test run tries a few of them, chosen anew.
 func sample(t *testing.T, all []move) []move {
 	t.Helper()
 	if len(all) == 0 {
@@ -197,7 +197,6 @@ func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	return events, err
 }
 
-// update gives the mirror its new content.
 func (w *World) update(m *mirror.Mirror) {
 	state := w.Folded()
 	m.Update(state.OpenActions(), kubesim.ClusterUID, journal.Carried{Seq: state.Seq, Pauses: map[string]journal.Pause{}})
@@ -298,7 +297,7 @@ func (Stage) load(w *World, m *mirror.Mirror) (content mirror.Content, found boo
 	return content, err == nil
 }
 
-// adopt makes the journal continue what the mirror has, and returns how many events that takes.
+// adopt makes the journal continue the actions in the mirror, and returns the number of appended events.
 func (w *World) adopt(content mirror.Content, journalID string, options ...mirror.AdoptOption) int {
 	w.T.Helper()
 	drafts, err := mirror.Adopt(content, w.Folded().OpenActions(), journalID, kubesim.ClusterUID, options...)

@@ -85,7 +85,6 @@ func New(store Store, due Due, changed func()) actions.Definition {
 	}
 }
 
-// facts are the facts that the plan captures.
 type facts struct {
 	// Before has the certificates before the renewal.
 	Before journal.CertificateFacts `json:"before"`
@@ -149,7 +148,6 @@ func earliestRestart(before journal.CertificateFacts, due secrets.Due) (at time.
 // for example before a crash; the step then finds that it is done.
 type renewable struct{ storeWithRule }
 
-// Check implements [actions.Preflight].
 func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	due, err := p.due.ruleFor(record)
 	if err != nil {
@@ -185,7 +183,6 @@ type renew struct {
 	changed func()
 }
 
-// Prove implements [actions.Step].
 func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	due, err := s.due.ruleFor(step.Action)
 	if err != nil {
@@ -199,7 +196,6 @@ func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 
-// Do implements [actions.Step].
 func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	due, err := s.due.ruleFor(step.Action)
 	if err != nil {
@@ -243,7 +239,6 @@ func renewalOutputs(step actions.StepContext) (left journal.CertificateRenewed, 
 // restart restarts the servers that still have the old certificate.
 type restart struct{ Store }
 
-// Prove implements [actions.Step].
 func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	left, since, err := renewalOutputs(step)
 	if err != nil {
@@ -256,7 +251,6 @@ func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// Do implements [actions.Step].
 func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	left, since, err := renewalOutputs(step)
 	if err != nil {
@@ -274,7 +268,6 @@ type await struct {
 	lacks serversCheck
 }
 
-// Prove implements [actions.Step].
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	left, _, err := renewalOutputs(step)
 	if err != nil {
@@ -304,13 +297,11 @@ func (j storeWithRule) unservedReason(ctx context.Context, record journal.Action
 	return by(j.Store, ctx, record.Subject, min(1, len(left.Pods)))
 }
 
-// Do implements [actions.Step].
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // served is the preflight that holds a wait that has timed out once.
 type served struct{ storeWithRule }
 
-// Check implements [actions.Preflight].
 func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	lacks, waits := timedOutCheck(record)
 	if record.Request.DryRun || !waits {

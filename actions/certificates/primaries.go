@@ -205,7 +205,6 @@ func (c currentImage) with(step actions.StepContext) actions.StepContext {
 	return step
 }
 
-// Do implements [actions.Step].
 func (c currentImage) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	return c.Step.Do(ctx, c.with(step))
 }
@@ -250,13 +249,12 @@ func (p Primaries) notReadyReason(ctx context.Context, record journal.ActionReco
 	return ""
 }
 
-// reportFindings reports what a program has found.
+// reportFindings calls seen with the result of the program.
 type reportFindings struct {
 	actions.Step
 	seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
 }
 
-// Prove implements [actions.Step].
 func (s reportFindings) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := s.Step.Prove(ctx, step)
 	if err != nil || !proof.Done {
@@ -284,7 +282,6 @@ type noteAttempt struct{ attempts Attempts }
 // noteTries is the number of attempts that may fail.
 const noteTries = 3
 
-// Prove implements [actions.Step].
 func (s noteAttempt) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	if progress := step.Action.Steps[step.Planned.ID]; progress.Failures >= noteTries {
 		left, err := json.Marshal(map[string]string{
@@ -299,7 +296,6 @@ func (s noteAttempt) Prove(ctx context.Context, step actions.StepContext) (actio
 	return actions.Proof{Done: noted, Missing: "ConfigMap rotate-certs does not have the time of this check yet"}, err
 }
 
-// Do implements [actions.Step].
 func (s noteAttempt) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, error) {
 	err := s.attempts.Note(ctx, time.Now())
 	if errors.Is(kube.Sentinel(err), kube.ErrForbidden) {

@@ -66,7 +66,6 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 // deletePod force-deletes the pod with the requested UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.StepOf].
 func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod journal.PodRef) (actions.Proof, error) {
 	live, err := s.api.Pod(ctx, pod.Namespace, pod.Name)
 	switch {
@@ -80,7 +79,6 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 	return actions.Proof{Missing: kube.StillExists("pod", pod.Namespace, pod.Name, live.Finalizers), NeedsOthers: len(live.Finalizers) > 0}, nil
 }
 
-// Do implements [actions.StepOf].
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.PodRef) (json.RawMessage, error) {
 	if err := kube.IgnoreNotFound(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
 		return nil, fmt.Errorf("force-delete pod %s/%s: %w", pod.Namespace, pod.Name, kube.NamePermission(err, "delete", "pods"))

@@ -53,7 +53,6 @@ func New(api csr.API, judge Judge) actions.Definition {
 	}
 }
 
-// facts are the facts that the plan captures.
 type facts struct {
 	// Fingerprint is the fingerprint of the judged request.
 	Fingerprint string `json:"fingerprint"`
@@ -143,7 +142,6 @@ type approve struct{ liveJudge }
 
 var _ actions.Step = approve{}
 
-// Prove implements [actions.Step].
 func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	live, gone, err := readPending(ctx, s.api, step.Action.Subject)
 	switch {
@@ -175,7 +173,7 @@ func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 // message returns the text in the approval that says what EKCO checked.
 func message(request judged, action string) string {
 	asked := request.Asked
-	return fmt.Sprintf("EKCO checked that %s asked for itself, signed with the key to be certified (%s), and that %s are addresses of Node %s (uid %s) "+
+	return fmt.Sprintf("EKCO checked that %s requested the certificate for itself and signed the request with the certificate's key (%s), and that %s are addresses of Node %s (uid %s) "+
 		"and of no other reachable node, primary or part of the cluster; %s.",
 		asked.Requester, strings.TrimSpace(fmt.Sprintf("%s %s", asked.Key.Kind, bits(asked.Key))),
 		strings.Join(asked.Names(), ", "), journal.KubeletOf(asked.Requester), request.node.UID, action)

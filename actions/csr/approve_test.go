@@ -184,7 +184,7 @@ func TestEverythingIsJudgedOnceMoreRightBeforeTheApproval(t *testing.T) {
 		"another node has the address": {func(w *world) { w.cluster.SetNode("w2", "10.0.0.1") }, "it asks for 10.0.0.1, which node w2 has too"},
 		"the cluster has the address":  {func(w *world) { w.cluster.SetCluster("10.0.0.1", "the endpoint") }, "it asks for 10.0.0.1, which is the endpoint"},
 		"its Node is gone":             {func(w *world) { w.cluster.RemoveNode("w1") }, "there is no Node w1"},
-		"nodes must not be listed":     {func(w *world) { w.cluster.Forbid(csrsim.ListNodes) }, "EKCO cannot check whose its names are: list nodes: forbidden"},
+		"nodes must not be listed":     {func(w *world) { w.cluster.Forbid(csrsim.ListNodes) }, "EKCO cannot check whose names it asks for: list nodes: forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -323,7 +323,7 @@ func TestAMissingPermissionEndsAnApprovalAndIsNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.Forbid(csrsim.ListNodes)
 		w.RunToEnd(w.cfg())
-		w.wantLeft("ended abandoned EKCO cannot check whose its names are: list nodes: " + kube.ErrForbidden.Error())
+		w.wantLeft("ended abandoned EKCO cannot check whose names it asks for: list nodes: " + kube.ErrForbidden.Error())
 	})
 }
 

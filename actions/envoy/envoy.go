@@ -59,7 +59,6 @@ func (s deletePod) Prove(ctx context.Context, step actions.StepContext, pod jour
 	return actions.Proof{Missing: fmt.Sprintf("pod %s still exists", pod)}, nil
 }
 
-// Do implements [actions.StepOf].
 func (s deletePod) Do(ctx context.Context, step actions.StepContext, pod journal.EnvoyPod) (json.RawMessage, error) {
 	if err := kube.IgnoreNotFound(s.api.ForceDeletePod(ctx, pod.Namespace, pod.Name, pod.UID)); err != nil {
 		return nil, fmt.Errorf("force-delete pod %s: %w", pod, kube.NamePermission(err, "delete", "pods"))

@@ -73,7 +73,6 @@ const (
 	removeTimeout = 30 * time.Second
 )
 
-// input is the input of each step.
 type input struct {
 	Task hosttask.Task `json:"task"`
 	// Of is the step that creates the pod.
@@ -164,8 +163,8 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 // accepts it. Prove then waits for the end of the program, which reports whether it kept the change.
 func (r run) confirmTrial(ctx context.Context, step actions.StepContext, in input) error {
 	var seen hosttask.Seen
-	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
-	_, err := actions.Await(ctx, heed, func(ctx context.Context) (proof actions.Proof, err error) {
+	wakeUp := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
+	_, err := actions.Await(ctx, wakeUp, func(ctx context.Context) (proof actions.Proof, err error) {
 		seen, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
 		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
 		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one failed check is no reason to stop waiting
@@ -239,7 +238,6 @@ func (r run) outcomeNotDone(task hosttask.Task, outcome Outcome) (json.RawMessag
 	return json.Marshal(outcome)
 }
 
-// Prove implements [actions.StepOf].
 func (r run) Prove(ctx context.Context, step actions.StepContext, in input) (actions.Proof, error) {
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return actions.Proof{Done: true, Outputs: outputs}, nil
@@ -326,7 +324,6 @@ func (r run) proofNotBegun(ctx context.Context, task hosttask.Task) (proof actio
 	return proof, err
 }
 
-// changed implements [actions.StepDef.WakeUp].
 func (r run) changed(step actions.StepContext) <-chan struct{} {
 	var in input
 	if step.Input(&in) != nil {
@@ -359,12 +356,10 @@ func (r run) cleanUp(ctx context.Context, step actions.StepContext, failed error
 // remove is the step that removes the pod.
 type remove struct{ tasks *hosttask.Tasks }
 
-// Do implements [actions.StepOf].
 func (r remove) Do(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
 	return nil, r.tasks.Remove(ctx, in.Task, in.owner(step))
 }
 
-// Prove implements [actions.StepOf].
 func (r remove) Prove(ctx context.Context, step actions.StepContext, in input) (actions.Proof, error) {
 	gone, err := r.tasks.Gone(ctx, in.Task, in.owner(step))
 	return actions.Proof{Done: gone, Missing: "its pod still exists"}, err

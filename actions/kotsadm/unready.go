@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// unreadyReason returns the reason why not all replicas are ready and of the newest revision, or why there are others;
-// otherwise "". It reads the pods only if withPods is true.
+// unreadyReason returns "" if exactly the wanted replicas exist, all of them ready and of the newest revision,
+// otherwise the reason. It reads the pods only if withPods is true.
 func unreadyReason(ctx context.Context, objects kube.Objects, withPods bool) (journal.KotsadmFacts, string, error) {
 	now, err := kube.Get[appsv1.StatefulSet](ctx, objects, Ref)
 	if err != nil {

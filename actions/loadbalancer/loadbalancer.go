@@ -82,7 +82,7 @@ func (p Dependencies) work() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.checkLog}
 }
 
-// checkLog returns a reason if EKCO cannot read the log of a running HAProxy or its pod. Without the log EKCO cannot
+// checkLog returns an error if EKCO cannot read the log of a running HAProxy or its pod. Without the log EKCO cannot
 // see what the task does or reload HAProxy, so each attempt would end with the former files and a restart of HAProxy.
 func (p Dependencies) checkLog(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
 	pod, err := p.Running.Pod(ctx, node)

@@ -55,7 +55,6 @@ type note struct {
 	noted func()
 }
 
-// Prove implements [actions.StepOf].
 func (n note) Prove(ctx context.Context, step actions.StepContext, wanted journal.LoadBalancerListInput) (actions.Proof, error) {
 	live, err := n.list.Read(ctx)
 	if err != nil {
@@ -68,7 +67,6 @@ func (n note) Prove(ctx context.Context, step actions.StepContext, wanted journa
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// Do implements [actions.StepOf].
 func (n note) Do(ctx context.Context, step actions.StepContext, wanted journal.LoadBalancerListInput) (json.RawMessage, error) {
 	live, err := n.list.Write(ctx, wanted)
 	switch {

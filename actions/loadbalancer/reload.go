@@ -33,11 +33,11 @@ func (s reload) readState(ctx context.Context, step actions.StepContext) (haprox
 	if err != nil || !is || on.Image == "" {
 		return haproxyState{}, err // the node is gone, or has no manifest
 	}
-	return lookAt(ctx, s.running, node, on)
+	return readHAProxy(ctx, s.running, node, on)
 }
 
-// lookAt checks whether HAProxy on a node runs with the files that EKCO wrote there.
-func lookAt(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (haproxyState, error) {
+// readHAProxy checks whether HAProxy on a node runs with the files that EKCO wrote there.
+func readHAProxy(ctx context.Context, running loadbalancer.Running, node string, on journal.LoadBalancerOnNode) (haproxyState, error) {
 	pod, err := running.Pod(ctx, node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -55,7 +55,6 @@ func lookAt(ctx context.Context, running loadbalancer.Running, node string, on j
 	return haproxyState{missing: fmt.Sprintf("HAProxy of pod %s has not logged that it runs with backend %s", pod.Name, on.Backend), needsReload: true, pod: pod}, nil
 }
 
-// Prove implements [actions.Step].
 func (s reload) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	saw, err := s.readState(ctx, step)
 	if err != nil || saw.missing != "" {
@@ -90,7 +89,7 @@ func (p Dependencies) verify(ctx context.Context, step actions.StepContext, node
 	defer cancel()
 	var reloaded time.Time
 	_, err = actions.Await(ctx, func() <-chan struct{} { return nil }, func(ctx context.Context) (actions.Proof, error) {
-		saw, err := lookAt(ctx, p.Running, node, on)
+		saw, err := readHAProxy(ctx, p.Running, node, on)
 		if err == nil && saw.needsReload && time.Since(reloaded) > reloadTimeout {
 			reloaded, err = time.Now(), p.Running.Reload(ctx, saw.pod)
 		}
@@ -128,7 +127,6 @@ type reach struct {
 	restarted func()
 }
 
-// Prove implements [actions.Step].
 func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	on, is, err := OnNode(step.Action, step.Action.Subject.Name)
 	if err != nil {
@@ -162,5 +160,4 @@ func answerThrough(ctx context.Context, running loadbalancer.Running, node, addr
 	return status, ""
 }
 
-// Do implements [actions.Step].
 func (reach) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }

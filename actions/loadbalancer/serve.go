@@ -31,13 +31,12 @@ func (s serve) readState(ctx context.Context, step actions.StepContext) (saw hap
 	if err != nil {
 		return saw, outcome, err
 	}
-	if saw, err = lookAt(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
+	if saw, err = readHAProxy(ctx, s.running, node.Name, on); err == nil && saw.missing == "" && node.Address != "" {
 		_, saw.missing = answerThrough(ctx, s.running, node.Name, node.Address)
 	}
 	return saw, outcome, err
 }
 
-// Prove implements [actions.Step].
 func (s serve) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	saw, outcome, err := s.readState(ctx, step)
 	if err == nil && saw.missing != "" {
@@ -67,7 +66,6 @@ func (serve) outcome(step actions.StepContext, outcome hosttask.Outcome) (action
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// Do implements [actions.Step].
 func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	saw, _, err := s.readState(ctx, step)
 	if err != nil || !saw.needsReload {
@@ -79,7 +77,6 @@ func (s serve) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 // allServe has no effect. It is done when the steps before it are done.
 type allServe struct{ actions.NoEffect }
 
-// Prove implements [actions.Step].
 func (allServe) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
 }

@@ -269,14 +269,14 @@ func isMinIOGone(ctx context.Context, api minio.API, record journal.ActionRecord
 
 // judgeLastCheck uses the result of the last check to decide whether a running replica may be removed.
 func (c *dataChecker) judgeLastCheck(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	looks := slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.ID == journal.StepLookBeforeMinio })
+	hasCheck := slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.ID == journal.StepLookBeforeMinio })
 	switch step := record.Steps[journal.StepLookBeforeMinio]; {
 	case record.Request.DryRun, !record.Planned:
 		return actions.Pass()
 	case record.PastNoReturn:
 		return actions.Pass() // the step that deletes the pod checks again if needed
-	case !looks:
-		return actions.Abandon("an earlier EKCO planned it without the check that all drives have all data").About("unlooked")
+	case !hasCheck:
+		return actions.Abandon("an earlier version of EKCO planned this action without the check that all drives have all data").About("unlooked")
 	case !step.Done():
 		return c.pauseAfter(record, journal.StepLookBeforeMinio)
 	}

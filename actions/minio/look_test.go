@@ -375,7 +375,7 @@ func TestAMoveThatAnEarlierEKCOPlannedTakesNothingAwayUnlooked(t *testing.T) {
 			}
 		}
 		w.RunToEnd(w.Config(old))
-		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "an earlier EKCO planned it") {
+		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "an earlier version of EKCO planned this action") {
 			t.Errorf("deleted were %q: %s", s.took(), s.last())
 		}
 	})

@@ -35,13 +35,13 @@ const (
 	DefaultAbsentFor    = 5 * time.Minute
 )
 
-// perObjects is the number of versions for which the switch may take one second longer: EKCO lists all versions on both
-// sides.
-const perObjects = 10_000
+// versionsPerSecond is the number of versions for which the switch may take one second longer: EKCO lists all versions
+// on both sides.
+const versionsPerSecond = 10_000
 
 // limit returns how long the switch may take for this number of versions. listed is how long it took to list them.
 func (m Migration) limit(versions int64, listed time.Duration) time.Duration {
-	return m.CutOverLimit + max(time.Duration(versions/perObjects)*time.Second, listed)
+	return m.CutOverLimit + max(time.Duration(versions/versionsPerSecond)*time.Second, listed)
 }
 
 // limitBandwidth adds the bandwidth limit to the options of a pass.
@@ -123,7 +123,7 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	leads, version, err := m.api.ServiceTarget(ctx)
+	selected, version, err := m.api.ServiceTarget(ctx)
 	if err != nil {
 		return journal.Plan{}, err
 	}
@@ -131,7 +131,7 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	plan := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
+	plan := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: selected == journal.MinioServiceHA}
 	if single.Mounts {
 		plan.Claim = claim.UID // EKCO copies no data from another claim
 	}

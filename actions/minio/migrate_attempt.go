@@ -66,19 +66,19 @@ func (a *attempt) makeSwitchCatchingPanic(ctx context.Context) (err error) {
 
 // makeSwitch makes the switch, or continues an interrupted switch.
 func (a *attempt) makeSwitch(ctx context.Context) error {
-	leads, version, err := a.api.ServiceTarget(ctx)
+	selected, version, err := a.api.ServiceTarget(ctx)
 	if err != nil {
 		return err
 	}
-	switched, err := a.hasSwitched(ctx, a.state, leads, version)
+	switched, err := a.hasSwitched(ctx, a.state, selected, version)
 	switch {
 	case err != nil:
 		return err
 	case switched:
-		return errors.Join(a.recordVersion(ctx), a.endServed(ctx))
-	case leads == journal.MinioServiceHA:
+		return errors.Join(a.recordVersion(ctx), a.endServedPods(ctx))
+	case selected == journal.MinioServiceHA:
 		return errElsewhere
-	case leads == journal.MinioServiceDisabled && a.state.Disabled:
+	case selected == journal.MinioServiceDisabled && a.state.Disabled:
 		if err := a.resume(ctx, version); err != nil {
 			return err
 		}
@@ -93,12 +93,12 @@ func (a *attempt) makeSwitch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.maxOutage()-time.Since(a.state.DisabledAt))
 	defer cancel()
 	// From here on, a check is valid only as long as no other client changes the Service.
-	leads, version, err = a.api.ServiceTarget(ctx)
+	selected, version, err = a.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return err
-	case leads != journal.MinioServiceDisabled:
-		return fmt.Errorf("another Kubernetes client made Service minio select %s", leads)
+	case selected != journal.MinioServiceDisabled:
+		return fmt.Errorf("another Kubernetes client made Service minio select %s", selected)
 	case a.state.Away != "" && version != a.state.Away:
 		return errTouched
 	}
@@ -109,7 +109,7 @@ func (a *attempt) makeSwitch(ctx context.Context) error {
 	if a.state.Version, err = a.api.Switch(ctx, version); err != nil {
 		return err
 	}
-	return a.endServed(ctx)
+	return a.endServedPods(ctx)
 }
 
 // maxOutage returns how long the Service may select no pods, including earlier runs of this attempt.
@@ -180,12 +180,12 @@ func (a *attempt) unchangedVersion(ctx context.Context) (version string, err err
 	if err != nil {
 		return "", err
 	}
-	leads, version, err := a.api.ServiceTarget(ctx)
+	selected, version, err := a.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return "", err
-	case leads != journal.MinioServiceSingle:
-		return "", elsewhereError{leads}
+	case selected != journal.MinioServiceSingle:
+		return "", elsewhereError{selected}
 	case known != "" && !a.trail.isUnchanged(version, known):
 		return "", errTouched
 	}
@@ -339,16 +339,16 @@ func (a *attempt) recordVersion(ctx context.Context) error {
 	if a.state.Version != "" {
 		return nil
 	}
-	leads, version, err := a.api.ServiceTarget(ctx)
-	if err == nil && leads == journal.MinioServiceHA {
+	selected, version, err := a.api.ServiceTarget(ctx)
+	if err == nil && selected == journal.MinioServiceHA {
 		a.state.Version = version
 	}
 	return err
 }
 
-// endServed deletes the pods to which clients may still be connected, if the attempt did not replace them before the
-// switch.
-func (a *attempt) endServed(ctx context.Context) error {
+// endServedPods deletes the pods to which clients may still be connected, if the attempt did not replace them before
+// the switch.
+func (a *attempt) endServedPods(ctx context.Context) error {
 	if a.state.Forced == "" {
 		return nil
 	}

@@ -19,13 +19,13 @@ func (a *attempt) switchBack(ctx context.Context, cause error) (json.RawMessage,
 	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isSelectedElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout)
 	defer cancel()
-	leads, err := a.pointBackUntilDone(ctx)
+	selected, err := a.pointBackUntilDone(ctx)
 	defer a.changed()
 	switch {
 	case err != nil:
 		return nil, a.unfinishedError(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
-	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
-		if err := errors.Join(a.recordVersion(ctx), a.endServed(ctx)); err != nil {
+	case selected == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
+		if err := errors.Join(a.recordVersion(ctx), a.endServedPods(ctx)); err != nil {
 			return nil, a.unfinishedError(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to standalone MinIO: %v", err), true)
 		}
 		return a.outputs()
@@ -38,7 +38,7 @@ func (a *attempt) switchBack(ctx context.Context, cause error) (json.RawMessage,
 	}
 	a.noteBack(ctx)
 	a.recordUndone(ctx)
-	return nil, a.unfinishedError(cause.Error()+"; "+selectsText(leads), interrupted || !a.selectedNoPods)
+	return nil, a.unfinishedError(cause.Error()+"; "+selectsText(selected), interrupted || !a.selectedNoPods)
 }
 
 // selectsText returns a message part that describes what the Service selects.
@@ -73,20 +73,20 @@ func (a *attempt) recordUndone(ctx context.Context) {
 
 // pointBackUntilDone makes a Service that selects no pods select standalone MinIO again, and returns what the Service
 // selects then. It retries until the deadline of ctx.
-func (a *attempt) pointBackUntilDone(ctx context.Context) (leads journal.MinioService, err error) {
+func (a *attempt) pointBackUntilDone(ctx context.Context) (selected journal.MinioService, err error) {
 	for known := false; ; {
 		var version string
-		leads, version, err = a.api.ServiceTarget(ctx)
+		selected, version, err = a.api.ServiceTarget(ctx)
 		if err == nil && !known { // later changes may be by EKCO itself
-			known, a.state.Touched = true, a.state.Touched || a.isServiceTouched(ctx, leads, version)
+			known, a.state.Touched = true, a.state.Touched || a.isServiceTouched(ctx, selected, version)
 		}
-		if err == nil && (leads != journal.MinioServiceDisabled || !a.state.Disabled) {
-			return leads, nil // another client may also have disabled the Service
+		if err == nil && (selected != journal.MinioServiceDisabled || !a.state.Disabled) {
+			return selected, nil // another client may also have disabled the Service
 		}
 		if err == nil {
 			a.recordGivenUp(ctx)
-			if leads, err = a.pointBack(ctx); err == nil {
-				return leads, nil
+			if selected, err = a.pointBack(ctx); err == nil {
+				return selected, nil
 			}
 		}
 		select {
@@ -99,18 +99,18 @@ func (a *attempt) pointBackUntilDone(ctx context.Context) (leads journal.MinioSe
 
 // isServiceTouched reports whether another client changed the Service, or may have changed it, since EKCO disabled it.
 // It also returns true if EKCO was away for long and does not know the version of the Service.
-func (a *attempt) isServiceTouched(ctx context.Context, leads journal.MinioService, version string) bool {
+func (a *attempt) isServiceTouched(ctx context.Context, selected journal.MinioService, version string) bool {
 	switch {
-	case !a.state.Disabled, leads == journal.MinioServiceInstaller:
+	case !a.state.Disabled, selected == journal.MinioServiceInstaller:
 		return false // clients have no MinIO in this case either
-	case leads == journal.MinioServiceDisabled && a.state.Away == "":
+	case selected == journal.MinioServiceDisabled && a.state.Away == "":
 		return !happenedWithin(a.state.DisabledAt, a.maxOutage())
-	case leads == journal.MinioServiceDisabled:
+	case selected == journal.MinioServiceDisabled:
 		return version != a.state.Away
-	case leads == journal.MinioServiceSingle: // EKCO may also have been killed right before it disabled the Service, or after it pointed the Service back
+	case selected == journal.MinioServiceSingle: // EKCO may also have been killed right before it disabled the Service, or after it pointed the Service back
 		return version != a.state.Back && !a.isOwnChange(ctx, version)
 	}
-	switched, err := a.hasSwitched(ctx, a.state, leads, version)
+	switched, err := a.hasSwitched(ctx, a.state, selected, version)
 	return !switched || err != nil
 }
 
@@ -208,27 +208,27 @@ type undoSwitch struct{ *migrator }
 // Prove reports a failed read as not done. If it returned an error, that would count as a failure, and after too many
 // failures clients would stay cut off.
 func (s undoSwitch) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
-	leads, _, err := s.api.ServiceTarget(ctx)
+	selected, _, err := s.api.ServiceTarget(ctx)
 	if err != nil {
 		return actions.Proof{Missing: err.Error()}, nil //nolint:nilerr // the error is the reason why the step is not done
 	}
-	return actions.Proof{Done: leads != journal.MinioServiceDisabled, Missing: "Service minio selects no pods"}, nil
+	return actions.Proof{Done: selected != journal.MinioServiceDisabled, Missing: "Service minio selects no pods"}, nil
 }
 
 // Do is retried without a limit, because nothing else would make the Service select a MinIO.
 func (s undoSwitch) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	leads, _, err := s.api.ServiceTarget(ctx)
+	selected, _, err := s.api.ServiceTarget(ctx)
 	defer s.changed()
 	if err != nil {
 		return nil, &actions.UnfinishedError{Left: "EKCO cannot tell what Service minio selects: " + err.Error(), Waits: true}
 	}
-	if leads == journal.MinioServiceDisabled {
-		if leads, err = s.pointAfterAttempt(ctx, step.Action); err != nil {
+	if selected == journal.MinioServiceDisabled {
+		if selected, err = s.pointAfterAttempt(ctx, step.Action); err != nil {
 			return nil, &actions.UnfinishedError{Left: "clients have no MinIO: Service minio selects no pods and cannot be updated yet: " + err.Error(), Waits: true}
 		}
 	}
 	cut, err := outputOf[journal.MinioCutOver](step.Action, journal.StepCutOverMinio)
-	if err != nil || !cut.Settled || leads == journal.MinioServiceHA {
+	if err != nil || !cut.Settled || selected == journal.MinioServiceHA {
 		return nil, err
 	}
 	if err := s.removeActingSettings(ctx); err != nil {

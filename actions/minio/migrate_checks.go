@@ -26,7 +26,7 @@ const (
 	MinioBothAnswer = "MinioBothAnswer"
 	// MinioNothingForeign requires that the highly available MinIO has nothing but EKCO's copies. It may be forced.
 	MinioNothingForeign = "MinioNothingForeign"
-	// MinioNothingLacks requires that the highly available MinIO lacks no data of standalone MinIO, if EKCO did not
+	// MinioNothingLacks requires that the highly available MinIO has all data of standalone MinIO, if EKCO did not
 	// switch the Service itself. It may be forced.
 	MinioNothingLacks = "MinioNothingLacks"
 	// MinioNoBypass requires that clients reach standalone MinIO only through Service minio. It may be forced.
@@ -42,8 +42,8 @@ const (
 	// MinioSuccessor requires that standalone MinIO is the store that EKCO copied, and that another pod can replace the
 	// serving pod. It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept requires that the highly available MinIO has no data that standalone MinIO lacks without a
-	// recorded event of its removal. It may be forced.
+	// MinioSourceKept requires a recorded event of the removal for all data that only the highly available MinIO has.
+	// It may be forced.
 	MinioSourceKept = "MinioSourceKept"
 	// MinioTries holds for a while after a failed switch, and after too many failed switches.
 	MinioTries = "MinioTries"
@@ -53,10 +53,8 @@ const (
 	MinioStillServed = "MinioStillServed"
 )
 
-// The keys of holds that may be forced.
-const (
-	keyRoom = "room"
-)
+// keyRoom is the key of a hold of [MinioRoom].
+const keyRoom = "room"
 
 const (
 	// retryPause is the pause after a failed switch. maxTries is the maximum number of attempts.
@@ -220,7 +218,7 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releaseCommand(key, record))).AboutList(key)
 }
 
-// mayTry pauses between attempts, and holds after the last one. `ekco retry` resets the count.
+// mayTry holds for retryPause after a failed attempt, and without limit after maxTries. `ekco retry` resets the count.
 func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
@@ -231,14 +229,14 @@ func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) acti
 	if !last && !pauses {
 		return actions.Pass()
 	}
-	leads, _, err := m.api.ServiceTarget(ctx)
+	selected, _, err := m.api.ServiceTarget(ctx)
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if last {
-		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, selectsText(leads), record.ID)).About("tries")
+		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, selectsText(selected), record.ID)).About("tries")
 	}
-	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(leads), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
+	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(selected), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
 }
 
 // happenedWithin reports whether the time at is less than span ago. It returns false for a time in the future, which
@@ -287,7 +285,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return verdict
 	}
 	if (!hasNestedCheck(record, journal.StepLookBelowAgainMinio) || !hasLateCheck(record)) && !record.PastNoReturn {
-		return actions.Abandon("an earlier EKCO planned it without the last check of standalone MinIO before its deletion").About("unlooked")
+		return actions.Abandon("an earlier version of EKCO planned this action without the last check of standalone MinIO before its deletion").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
 		return actions.Abandon("Service minio selects no pods, although it selected ha-minio: EKCO repairs that first").About("disabled")

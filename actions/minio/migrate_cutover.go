@@ -45,19 +45,19 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 		return actions.Proof{}, err
 	}
 	proof := actions.Proof{Outputs: step.Action.Steps[step.Planned.ID].Outputs}
-	leads, version, err := s.api.ServiceTarget(ctx)
+	selected, version, err := s.api.ServiceTarget(ctx)
 	switch {
 	case err != nil && state.Disabled:
 		return actions.Proof{Missing: err.Error()}, nil
 	case err != nil:
 		return proof, err
 	}
-	switched, err := s.hasSwitched(ctx, state, leads, version)
+	switched, err := s.hasSwitched(ctx, state, selected, version)
 	switch {
 	case err != nil:
 		return proof, err
 	case !switched:
-		proof.Missing = fmt.Sprintf("Service minio selects %s, and EKCO did not switch it", leads)
+		proof.Missing = fmt.Sprintf("Service minio selects %s, and EKCO did not switch it", selected)
 	case state.Forced != "":
 		proof.Missing = s.connectedReason(ctx, state)
 		proof.Done = proof.Missing == ""
@@ -74,9 +74,9 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 // hasSwitched reports whether the Service selects the highly available MinIO because EKCO switched it. It returns true
 // if the record has the resource version of the switch, or if the record announces the switch and no other client has
 // set the selector.
-func (m *migrator) hasSwitched(ctx context.Context, state journal.MinioCutOver, leads journal.MinioService, version string) (bool, error) {
-	if leads != journal.MinioServiceHA || !state.Switches || state.Version != "" {
-		return leads == journal.MinioServiceHA && state.Switches, nil
+func (m *migrator) hasSwitched(ctx context.Context, state journal.MinioCutOver, selected journal.MinioService, version string) (bool, error) {
+	if selected != journal.MinioServiceHA || !state.Switches || state.Version != "" {
+		return selected == journal.MinioServiceHA && state.Switches, nil
 	}
 	return m.api.LastSetByEKCO(ctx, version)
 }

@@ -15,13 +15,13 @@ import (
 var errServes = errors.New("clients use ha-minio, which now has the newest data: EKCO copies nothing more to it")
 
 // elsewhereError ends a migration when another client changed the Service.
-type elsewhereError struct{ leads journal.MinioService }
+type elsewhereError struct{ selected journal.MinioService }
 
 func (e elsewhereError) Error() string {
-	if e.leads == "" {
+	if e.selected == "" {
 		return "Service minio is gone: EKCO copies nothing until it exists again"
 	}
-	return fmt.Sprintf("another Kubernetes client made Service minio select %s: EKCO copies nothing while it does", e.leads)
+	return fmt.Sprintf("another Kubernetes client made Service minio select %s: EKCO copies nothing while it does", e.selected)
 }
 
 // fence allows changes of the target only while the Service selects the expected MinIO. Concurrent callers share one
@@ -32,8 +32,8 @@ type fence struct {
 	// readLock limits the reads of the Service to one at a time.
 	readLock chan struct{}
 
-	mu    sync.Mutex
-	leads journal.MinioService
+	mu       sync.Mutex
+	selected journal.MinioService
 	// version is the resource version since which the selector must be unchanged. "" means any version.
 	version string
 	// answered is the start time of the last read that allowed changes.
@@ -50,14 +50,14 @@ type serviceRead struct {
 
 // newFence returns a fence that expects the Service to select standalone MinIO.
 func newFence(api minio.API) *fence {
-	return &fence{api: api, readLock: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
+	return &fence{api: api, readLock: make(chan struct{}, 1), selected: journal.MinioServiceSingle}
 }
 
 // expect sets what the Service must select, unchanged since the given resource version.
-func (f *fence) expect(leads journal.MinioService, version string) {
+func (f *fence) expect(selected journal.MinioService, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.leads, f.version, f.answered = leads, version, time.Time{}
+	f.selected, f.version, f.answered = selected, version, time.Time{}
 }
 
 // check returns nil if the target may be changed. It uses a read that starts after the call, or a read that started at
@@ -102,25 +102,25 @@ func (f *fence) readService(ctx context.Context, q *serviceRead) {
 	}
 	f.mu.Lock()
 	f.next = nil // later callers share the next read
-	began, expected, version := time.Now(), f.leads, f.version
+	began, expected, version := time.Now(), f.selected, f.version
 	f.mu.Unlock()
 	if q.err != nil {
 		return
 	}
-	leads, has, err := f.api.ServiceTarget(ctx)
+	selected, has, err := f.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		q.err = fmt.Errorf("check what Service minio selects before a change: %w", err)
-	case leads == journal.MinioServiceHA:
+	case selected == journal.MinioServiceHA:
 		q.err = errServes
-	case leads != expected:
-		q.err = elsewhereError{leads}
+	case selected != expected:
+		q.err = elsewhereError{selected}
 	case version != "" && !f.trail.isUnchanged(has, version):
 		q.err = errTouched
 	default:
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.leads == expected && f.version == version {
+		if f.selected == expected && f.version == version {
 			f.answered = began
 		}
 	}

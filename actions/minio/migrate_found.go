@@ -279,9 +279,9 @@ func mayBeOfClients(name s3.SettingName, value string) bool {
 // servingVersion returns the Service's resource version. It returns an error unless the Service selects the highly
 // available MinIO, because clients use standalone MinIO until then.
 func (s compareStores) servingVersion(ctx context.Context) (version string, err error) {
-	leads, version, err := s.api.ServiceTarget(ctx)
-	if err == nil && leads != journal.MinioServiceHA {
-		err = &actions.UnfinishedError{Left: selectsText(leads), Waits: true}
+	selected, version, err := s.api.ServiceTarget(ctx)
+	if err == nil && selected != journal.MinioServiceHA {
+		err = &actions.UnfinishedError{Left: selectsText(selected), Waits: true}
 	}
 	return version, err
 }

@@ -22,8 +22,8 @@ type awaitServed struct {
 }
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
-	leads, _, err := s.api.ServiceTarget(ctx)
-	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", leads)}, err
+	selected, _, err := s.api.ServiceTarget(ctx)
+	return actions.Proof{Done: err == nil && selected == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", selected)}, err
 }
 
 // serviceUntouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had all

@@ -26,8 +26,8 @@ const (
 	// until it has enough of them.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxRemovals limits the removals that EKCO remembers between passes, at 24 bytes each. EKCO does not know of
-	// removals that it has forgotten.
+	// maxRemovals limits the removals that EKCO remembers between passes, at 24 bytes each. EKCO ignores further
+	// removals.
 	maxRemovals = 100_000
 )
 
@@ -139,7 +139,7 @@ func (h *listener) catchUp(ctx context.Context) {
 	}
 }
 
-// isSilent reports whether the server answered requests but reported no echo.
+// isSilent reports whether the server answered requests but reported no echo. If seen is true, it first records that.
 func (h *listener) isSilent(seen bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

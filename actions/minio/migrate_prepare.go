@@ -31,14 +31,14 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	defer both.close()
-	leads, version, err := s.api.ServiceTarget(ctx)
-	if err == nil && leads != journal.MinioServiceSingle {
-		err = elsewhereError{leads}
+	selected, version, err := s.api.ServiceTarget(ctx)
+	if err == nil && selected != journal.MinioServiceSingle {
+		err = elsewhereError{selected}
 	}
 	if err != nil {
 		return nil, asWait(err)
 	}
-	both.target.service.expect(leads, version)
+	both.target.service.expect(selected, version)
 	foreign, err := s.releasedForeignData(ctx, both, step)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func (a *attempt) replacePod(ctx context.Context) (minio.SinglePod, error) {
 			return minio.SinglePod{}, err // a retry would find the same error, and clients wait
 		case err == nil:
 			lacks = missing
-		case ctx.Err() == nil || lacks == "": // an interrupted look proves nothing
+		case ctx.Err() == nil || lacks == "": // an interrupted check proves nothing
 			lacks = err.Error()
 		}
 		select {

@@ -180,7 +180,6 @@ func (e sideError) Error() string {
 
 func (e sideError) Unwrap() error { return e.error }
 
-// Key returns a key for a hold.
 func (e sideError) Key() string {
 	if errors.Is(e.error, s3.ErrDenied) {
 		return "credentials"

@@ -15,13 +15,13 @@ import (
 type trail struct {
 	mu       sync.Mutex
 	versions []string
-	set      string
+	// set identifies the last change of the selector; it is "" if the API server does not report managed fields.
+	set string
 }
 
 // maxVersions is the maximum number of remembered versions.
 const maxVersions = 1000
 
-// remember remembers one read of the Service.
 func (t *trail) remember(version, set string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,13 +50,12 @@ type recordingAPI struct {
 	trail *trail
 }
 
-// ServiceTarget implements [minio.API].
 func (f recordingAPI) ServiceTarget(ctx context.Context) (journal.MinioService, string, error) {
-	leads, version, set, err := f.Selector(ctx)
+	selected, version, set, err := f.Selector(ctx)
 	if err == nil {
 		f.trail.remember(version, set)
 	}
-	return leads, version, err
+	return selected, version, err
 }
 
 // selectorKept ends a migration if the selector may have been changed in between, even if the Service selects
@@ -77,12 +76,12 @@ func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord
 	if source == "" {
 		return actions.Pass() // the version is unknown, or nothing was copied yet
 	}
-	leads, version, err := m.api.ServiceTarget(ctx)
+	selected, version, err := m.api.ServiceTarget(ctx)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
-	case leads != journal.MinioServiceSingle:
-		return actions.Hold("Service minio is being changed: " + selectsText(leads)).About("service")
+	case selected != journal.MinioServiceSingle:
+		return actions.Hold("Service minio is being changed: " + selectsText(selected)).About("service")
 	case m.trail.isUnchanged(version, source):
 		return actions.Pass()
 	}
@@ -106,8 +105,8 @@ func (a *attempt) noteBack(ctx context.Context) {
 	if !a.state.Disabled {
 		return // the Service has selected standalone MinIO all the time
 	}
-	leads, version, err := a.api.ServiceTarget(ctx)
-	if a.state.Back = ""; err == nil && (leads == journal.MinioServiceSingle || leads == journal.MinioServiceInstaller) {
+	selected, version, err := a.api.ServiceTarget(ctx)
+	if a.state.Back = ""; err == nil && (selected == journal.MinioServiceSingle || selected == journal.MinioServiceInstaller) {
 		a.state.Back = version
 	}
 }

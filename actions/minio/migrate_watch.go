@@ -12,23 +12,23 @@ import (
 // watch is a check that is repeated during a long operation. An error of the check ends the operation.
 type watch struct {
 	every time.Duration
-	at    func(context.Context) error
+	check func(context.Context) error
 }
 
 // runWatched runs do and the checks. If a check fails, it stops do and returns the error of the check.
 func runWatched(ctx context.Context, do func(context.Context) error, watches ...watch) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var looking parallel.Group
-	for _, l := range watches {
-		looking.Go(func() {
+	var running parallel.Group
+	for _, w := range watches {
+		running.Go(func() {
 			for {
 				select {
 				case <-ctx.Done():
 					return
-				case <-time.After(l.every):
+				case <-time.After(w.every):
 				}
-				if err := l.at(ctx); err != nil {
+				if err := w.check(ctx); err != nil {
 					stop(err)
 					return
 				}
@@ -39,7 +39,7 @@ func runWatched(ctx context.Context, do func(context.Context) error, watches ...
 	caught := parallel.Catch(func() { err = do(ctx) })
 	cause := context.Cause(ctx)
 	stop(nil)
-	looking.Wait().Raise()
+	running.Wait().Raise()
 	caught.Raise()
 	if err != nil && cause != nil {
 		return cause

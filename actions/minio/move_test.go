@@ -348,7 +348,7 @@ func TestOneMoreThanAQuorumStays(t *testing.T) {
 		}
 	}
 	said[3].Quorum = 5 // what a server says of itself counts, if it is more
-	if verdict := judgeWithoutOne(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "6 are needed, one more than the quorum of 5") {
+	if verdict := judgeWithoutOne(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "6 must run, one more than the quorum of 5") {
 		t.Errorf("with a quorum of 5: %+v", verdict)
 	}
 }

@@ -38,7 +38,7 @@ func (p stillToMove) check(ctx context.Context, record journal.ActionRecord, ask
 		return actions.Pass() // a replica without a volume must get another volume
 	}
 	if !hasNestedCheck(record, journal.StepLookBelowMinio) {
-		return actions.Abandon("an earlier EKCO planned it without the check for objects below other objects").About("unlooked")
+		return actions.Abandon("an earlier version of EKCO planned this action without the check for objects below other objects").About("unlooked")
 	}
 	if pod, exists := live.Pod(asked.Pod.UID); hasNoClaim(record) && (!exists || pod.State == journal.MinioPodEnds) {
 		return actions.Pass() // all is done, perhaps by an EKCO that could not record it
@@ -172,7 +172,7 @@ func judgeWithoutOne(live journal.MinioFacts, said []minio.ReplicaAnswer) action
 	case len(against) > 0:
 		return actions.Hold("EKCO moves a replica only while MinIO tolerates the loss of any: " + strings.Join(against, "; ")).About("against")
 	case !live.MayLoseOne(quorum):
-		return actions.Hold(fmt.Sprintf("too few replicas run: without the one to be moved %d are needed, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
+		return actions.Hold(fmt.Sprintf("too few replicas run: besides the one to be moved, %d must run, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
 	}
 	return actions.Pass()
 }

@@ -20,8 +20,8 @@ func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
-// Kept says that the own journal has lost or replaced events after seq, so that its numbers after seq mean nothing to
-// the mirror's writer; 0 if this is unknown for all of its events.
+// Kept says that the own journal has lost or replaced events after seq: events with higher numbers are not those that
+// the mirror's writer knew. seq is 0 if it is unknown which events are lost.
 func Kept(seq uint64) AdoptOption { return func(a *adoption) { a.knew = min(a.knew, seq) } }
 
 // EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does

@@ -128,7 +128,6 @@ func readCommonMembers(raw []byte) (content Content, err error) {
 // otherFormatError names the EKCO version that can read the mirror.
 type otherFormatError struct{ content Content }
 
-// Error implements error.
 func (o *otherFormatError) Error() string {
 	writer, reader := "a newer EKCO", "a version of EKCO that reads this format"
 	if o.content.Version != "" {
@@ -140,5 +139,4 @@ func (o *otherFormatError) Error() string {
 		ErrOtherFormat, kube.MirrorName, o.content.Format, writer, Format, reader)
 }
 
-// Unwrap returns [ErrOtherFormat].
 func (o *otherFormatError) Unwrap() error { return ErrOtherFormat }

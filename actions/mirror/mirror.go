@@ -163,8 +163,8 @@ func (m *Mirror) read(ctx context.Context) (content Content, version string, err
 	return content, version, err
 }
 
-// inheritKnowledge keeps what the mirror in the cluster knows about ended actions and other journals. The caller must
-// hold mu.
+// inheritKnowledge stores the ended actions and the last events of other journals that the mirror in the cluster lists.
+// The caller must hold mu.
 func (m *Mirror) inheritKnowledge(content Content) {
 	m.inherited = merge(content.Ended, m.inherited)
 	if content.JournalID == m.journalID {

@@ -23,7 +23,7 @@ var ErrIncomplete = errors.New("the mirror is incomplete")
 // maxWrites limits the parallel writes of parts.
 const maxWrites = 8
 
-// parts has what the goroutine in Run knows about the parts in the cluster.
+// parts is the state of the parts in the cluster, as far as the goroutine in Run knows it.
 type parts struct {
 	// owner is in the names of the own parts; it is "" until EKCO has listed the existing parts. It changes whenever
 	// another EKCO may have replaced the index: an EKCO that was suspended does not know the new names, so it cannot

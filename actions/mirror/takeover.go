@@ -19,14 +19,12 @@ type otherJournalError struct {
 	version string
 }
 
-// Error implements error.
 func (o *otherJournalError) Error() string {
 	return fmt.Sprintf("%v: the mirror belongs to journal %q, written %s; is a second EKCO running? "+
 		"This EKCO takes the mirror over when it has not changed for %s",
 		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339), Quiet)
 }
 
-// Unwrap returns [ErrOtherJournal].
 func (o *otherJournalError) Unwrap() error { return ErrOtherJournal }
 
 // mustNotReplace reports whether the error means that this journal must not replace the mirror. A failed write does not

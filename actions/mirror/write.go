@@ -79,7 +79,6 @@ func (m *Mirror) writePlan(ctx context.Context, p plan, version string) (written
 	return m.api.WriteMirror(ctx, raw, version)
 }
 
-// noteWritten stores what is now in the cluster.
 func (m *Mirror) noteWritten(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -73,9 +73,9 @@ func (p stillThere) check(ctx context.Context, record journal.ActionRecord, aske
 	if err != nil {
 		return actions.Hold("cannot tell how many nodes there are: " + err.Error()).About("nodes unread")
 	}
-	if shall := p.replicas(record.Subject, len(nodes)); shall != asked.Replicas {
+	if wanted := p.replicas(record.Subject, len(nodes)); wanted != asked.Replicas {
 		return actions.Abandon(fmt.Sprintf("there are %s now, so it should have %s, not %d",
-			words.Count(len(nodes), "node"), words.Count(shall, "replica"), asked.Replicas)).About("nodes")
+			words.Count(len(nodes), "node"), words.Count(wanted, "replica"), asked.Replicas)).About("nodes")
 	}
 	return actions.Pass()
 }

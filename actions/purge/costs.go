@@ -41,15 +41,15 @@ func (d definition) costs(ctx context.Context, record journal.ActionRecord) []st
 	if err != nil {
 		return []string{err.Error()}
 	}
-	told := make([][]string, len(d.parts))
-	var tell []func()
+	byPart := make([][]string, len(d.parts))
+	var calls []func()
 	for i, part := range d.parts {
 		if costReporter, can := part.(costReporter); can {
-			tell = append(tell, func() { told[i] = costReporter.costs(ctx, facts) })
+			calls = append(calls, func() { byPart[i] = costReporter.costs(ctx, facts) })
 		}
 	}
-	parallel.Run(tell...)
-	if lines := slices.Concat(told...); len(lines) > 0 {
+	parallel.Run(calls...)
+	if lines := slices.Concat(byPart...); len(lines) > 0 {
 		return lines
 	}
 	return []string{"only the Node: it has no pods, no local volumes, and no part in the control plane or the storage"}

@@ -13,7 +13,6 @@ import (
 // Deployments that Rook has recreated.
 type removeCrushHost storagePart
 
-// Prove implements [actions.Step].
 func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
@@ -22,7 +21,7 @@ func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (a
 	host, there := view.tree.Host(view.CrushHost)
 	switch why := view.hostKept(host); {
 	case !there:
-		missing, err := storagePart(s).remainsRecreated(ctx, view, view.OSDs...)
+		missing, err := storagePart(s).recreatedReason(ctx, view, view.OSDs...)
 		return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 	case why != "":
 		return actions.Proof{Done: true, Outputs: leftOutput(actions.LeftBecause("CRUSH host "+host.Name, why))}, nil
@@ -30,7 +29,6 @@ func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (a
 	return actions.Proof{Missing: "the CRUSH map still has host " + host.Name}, nil
 }
 
-// Do implements [actions.Step].
 func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {

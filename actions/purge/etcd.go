@@ -37,7 +37,6 @@ func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (acti
 	return actions.Proof{Missing: "etcd still lists the member"}, nil
 }
 
-// Do implements [actions.Step].
 func (s removeMember) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	api, member, err := s.findMember(ctx, step)
 	switch {

@@ -18,7 +18,6 @@ const EtcdQuorumKept = "EtcdQuorumKept"
 
 type etcdQuorumKept struct{ dial etcd.Dial }
 
-// Check implements [actions.Preflight].
 func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	facts, err := factsOf(record)
 	switch {

@@ -54,11 +54,8 @@ type keyedError struct {
 	cause error
 }
 
-// Error implements error.
 func (e *keyedError) Error() string { return e.cause.Error() }
 
-// Unwrap returns the original error.
 func (e *keyedError) Unwrap() error { return e.cause }
 
-// Key returns the key.
 func (e *keyedError) Key() string { return e.key }

@@ -20,7 +20,6 @@ const (
 // removeEndpoint removes the node from kubeadm's ClusterStatus, and repairs a document that an old EKCO damaged.
 type removeEndpoint primaryPart
 
-// Prove implements [actions.Step].
 func (s removeEndpoint) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, edit, kept, err := s.findEdit(ctx, step)
 	switch {
@@ -34,7 +33,6 @@ func (s removeEndpoint) Prove(ctx context.Context, step actions.StepContext) (ac
 	return actions.Proof{Missing: "the ClusterStatus in kube-system/kubeadm-config still lists the node, or is malformed"}, nil
 }
 
-// Do implements [actions.Step].
 func (s removeEndpoint) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	config, edit, kept, err := s.findEdit(ctx, step)
 	if err != nil || kept != "" || !edit.Changed() {

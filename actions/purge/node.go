@@ -88,7 +88,6 @@ func (n NodeIdentity) leftUnchecked() json.RawMessage {
 // deleteNode deletes the Node with the captured UID.
 type deleteNode struct{ api kube.API }
 
-// Prove implements [actions.StepOf].
 func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts Facts) (actions.Proof, error) {
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
@@ -105,7 +104,6 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts F
 	return actions.Proof{Missing: kube.StillExists("node", "", live.Name, live.Finalizers), NeedsOthers: len(live.Finalizers) > 0}, nil
 }
 
-// Do implements [actions.StepOf].
 func (s deleteNode) Do(ctx context.Context, step actions.StepContext, facts Facts) (json.RawMessage, error) {
 	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
 		// Without its UID, EKCO cannot know which Node the person meant.

@@ -18,10 +18,8 @@ import (
 // the facts.
 type findOSDs storagePart
 
-// Do implements [actions.Step].
 func (findOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// Prove implements [actions.Step].
 func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	found, err := storagePart(s).findAll(ctx, step.Action)
 	if err != nil {
@@ -34,7 +32,6 @@ func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 	return actions.Proof{Done: true, Outputs: outputs}, nil
 }
 
-// skips implements [actions.StepDef.FindSkipped].
 func (s findOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -104,7 +101,6 @@ func (p storagePart) ownedOSDs(ctx context.Context, view storageView) (foundOSDs
 // OSDs still run, so they are only marked out here and stopped later.
 type outOSDs storagePart
 
-// Prove implements [actions.Step].
 func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
@@ -118,7 +114,6 @@ func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [actions.Step].
 func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
@@ -146,12 +141,10 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.Ceph.Out(ctx, ids...)
 }
 
-// skips implements [actions.StepDef.FindSkipped].
 func (s outOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// waitOSDs waits after the OSDs were marked out.
 type waitOSDs struct{ actions.NoEffect }
 
 // waitInput has the wait that was configured when EKCO planned the purge.
@@ -159,7 +152,6 @@ type waitInput struct {
 	Wait journal.Duration `json:"wait"`
 }
 
-// Prove implements [actions.Step].
 func (waitOSDs) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var planned waitInput
 	if err := step.Input(&planned); err != nil {
@@ -175,7 +167,6 @@ func (waitOSDs) Prove(_ context.Context, step actions.StepContext) (actions.Proo
 // purgeOSD removes one captured OSD, and its Deployment if Rook has recreated it.
 type purgeOSD storagePart
 
-// Prove implements [actions.Step].
 func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	found, err := s.findOSD(ctx, step)
 	switch {
@@ -186,11 +177,10 @@ func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.
 	case found.kept != "":
 		return actions.Proof{Done: true, Outputs: leftOutput(found.kept)}, nil
 	}
-	missing, err := storagePart(s).remainsRecreated(ctx, found.view, found.captured)
+	missing, err := storagePart(s).recreatedReason(ctx, found.view, found.captured)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// Do implements [actions.Step].
 func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	found, err := s.findOSD(ctx, step)
 	if err != nil || found.kept != "" {
@@ -246,7 +236,6 @@ func (v storageView) whyLeft(osd OSDFacts) string {
 	return name + " no longer belongs to the node, or is gone"
 }
 
-// skips implements [actions.StepDef.FindSkipped].
 func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
@@ -278,7 +267,6 @@ func (p storagePart) purgeOneOSD(ctx context.Context, step actions.StepContext, 
 // purgeFoundOSDs removes the OSDs that EKCO found after it made the plan.
 type purgeFoundOSDs storagePart
 
-// Prove implements [actions.Step].
 func (s purgeFoundOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	osds, err := s.unplannedOSDs(ctx, step)
 	switch {
@@ -303,7 +291,6 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.
 	return nil, errors.Join(failures...)
 }
 
-// skips implements [actions.StepDef.FindSkipped].
 func (s purgeFoundOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedOSDs(ctx, step)
 }

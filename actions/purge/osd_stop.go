@@ -15,7 +15,6 @@ import (
 // deleted. If Rook uses every node, it may recreate Deployments in this time; stopOSDs removes those.
 type stopOSDs storagePart
 
-// Prove implements [actions.Step].
 func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {
@@ -26,14 +25,13 @@ func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 			return actions.Proof{Missing: ceph.Names(osd.ID) + " still runs"}, nil
 		}
 	}
-	missing, err := storagePart(s).remainsRecreated(ctx, view, view.OSDs...)
+	missing, err := storagePart(s).recreatedReason(ctx, view, view.OSDs...)
 	if err == nil && missing == "" {
 		missing, err = s.runningPod(ctx, view)
 	}
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// Do implements [actions.Step].
 func (s stopOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	view, err := storagePart(s).readView(ctx, step.Action)
 	if err != nil {

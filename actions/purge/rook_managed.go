@@ -46,7 +46,6 @@ func (p storagePart) leftWarning(ctx context.Context, record journal.ActionRecor
 
 type rookManaged struct{}
 
-// Check implements [actions.Preflight].
 func (rookManaged) Check(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	facts, err := factsOf(record)
 	switch {

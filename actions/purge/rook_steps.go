@@ -19,7 +19,6 @@ import (
 // removeDeployment removes the Deployment with the captured UID.
 type removeDeployment storagePart
 
-// Prove implements [actions.Step].
 func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, now, err := s.findDeployment(ctx, step)
 	switch {
@@ -33,7 +32,6 @@ func (s removeDeployment) Prove(ctx context.Context, step actions.StepContext) (
 	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [actions.Step].
 func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	captured, now, err := s.findDeployment(ctx, step)
 	if err != nil || now.kept != "" {
@@ -42,7 +40,6 @@ func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	return nil, storagePart(s).removeOSDDeployment(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
 }
 
-// skips implements [actions.StepDef.FindSkipped].
 func (s removeDeployment) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
@@ -131,7 +128,6 @@ func (f foundDeployment) stillExists() actions.Proof {
 // removeFound removes the Deployments that EKCO found after it made the plan.
 type removeFound storagePart
 
-// Prove implements [actions.Step].
 func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	found, kept, err := s.findDeployments(ctx, step)
 	switch {
@@ -158,7 +154,6 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return nil, errors.Join(failures...)
 }
 
-// skips implements [actions.StepDef.FindSkipped].
 func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).untouchedDeployments(ctx, step)
 }
@@ -187,7 +182,6 @@ func (s removeFound) findDeployments(ctx context.Context, step actions.StepConte
 // removeEntry removes the node from the list of storage nodes in the CephCluster.
 type removeEntry storagePart
 
-// Prove implements [actions.Step].
 func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	entry, kept, err := s.findEntry(ctx, step)
 	switch {
@@ -201,7 +195,6 @@ func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actio
 	return actions.Proof{Missing: "the CephCluster still lists the node"}, nil
 }
 
-// Do implements [actions.Step].
 func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	entry, kept, err := s.findEntry(ctx, step)
 	switch {

@@ -96,7 +96,6 @@ func (f *StorageFacts) needsCeph() bool {
 	return f != nil && (len(f.OSDs) > 0 || f.CrushHost != "" || f.TreeUnread != "")
 }
 
-// ids returns the OSDs' ids.
 func (f *StorageFacts) ids() []int {
 	ids := make([]int, len(f.OSDs))
 	for i, osd := range f.OSDs {
@@ -105,7 +104,6 @@ func (f *StorageFacts) ids() []int {
 	return ids
 }
 
-// refs returns the ids and UUIDs of the OSDs.
 func (f *StorageFacts) refs() []ceph.Ref {
 	refs := make([]ceph.Ref, len(f.OSDs))
 	for i, osd := range f.OSDs {
@@ -175,7 +173,6 @@ func (p storagePart) deployments(ctx context.Context, node NodeIdentity) ([]rook
 	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return !node.binds(d) }), err
 }
 
-// allDeployments returns the Deployments of all OSDs.
 func (p storagePart) allDeployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
 	all, err := p.Rook.OSDDeployments(ctx)
 	if err != nil {
@@ -184,7 +181,6 @@ func (p storagePart) allDeployments(ctx context.Context, node NodeIdentity) ([]r
 	return all, nil
 }
 
-// binds reports whether a Deployment is bound to the node.
 func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
 	return d.Hostname != "" && slices.Contains(n.names(), d.Hostname)
 }

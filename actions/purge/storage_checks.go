@@ -69,7 +69,6 @@ func cephErrorAtPlanning(record journal.ActionRecord) string {
 
 type cephHealthy struct{ api ceph.API }
 
-// Check implements [actions.Preflight].
 func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if why := cephErrorAtPlanning(record); why != "" {
 		return actions.Warn("cannot tell whether Ceph is healthy: " + why).About("unknown")
@@ -208,7 +207,6 @@ func troubling(health ceph.Health) []ceph.Check {
 
 type osdSafeToDestroy struct{ api ceph.API }
 
-// Check implements [actions.Preflight].
 func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	_, lost, err := lostStorage(record)
 	switch why := cephErrorAtPlanning(record); {

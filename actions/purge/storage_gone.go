@@ -20,7 +20,6 @@ type unlessGone struct {
 	check actions.Preflight
 }
 
-// Check implements [actions.Preflight].
 func (p unlessGone) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	verdict := p.check.Check(ctx, record)
 	if verdict.Kind != actions.VerdictPass && p.part.isRookGone(ctx) {

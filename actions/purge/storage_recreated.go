@@ -57,8 +57,8 @@ func (p storagePart) removeRecreated(ctx context.Context, view storageView, osds
 	return errors.Join(failures...)
 }
 
-// remainsRecreated returns a text that names a recreated Deployment, or "" if there is none.
-func (p storagePart) remainsRecreated(ctx context.Context, view storageView, osds ...OSDFacts) (string, error) {
+// recreatedReason returns a text that names a recreated Deployment, or "" if there is none.
+func (p storagePart) recreatedReason(ctx context.Context, view storageView, osds ...OSDFacts) (string, error) {
 	found, err := p.recreatedDeployments(ctx, view, osds...)
 	if err != nil || len(found) == 0 {
 		return "", err

@@ -70,20 +70,20 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 			Kind: journal.ActionPurgeNode, Manual: true, Force: true, Input: journal.PurgeInput{MaintainRook: maintainRook},
 		},
 	}
-	looks := make([]Traced, len(t.parts))
-	var looking sync.WaitGroup
+	results := make([]Traced, len(t.parts))
+	var searches sync.WaitGroup
 	for i, part := range t.parts {
-		looking.Go(func() {
-			looks[i] = t.tracePart(ctx, part, record, Facts{Node: NodeIdentity{Name: name, UID: uid}})
+		searches.Go(func() {
+			results[i] = t.tracePart(ctx, part, record, Facts{Node: NodeIdentity{Name: name, UID: uid}})
 		})
 	}
-	looking.Wait()
+	searches.Wait()
 	var all Traced
-	for _, look := range looks {
-		all.Found = append(all.Found, look.Found...)
-		all.Doubts = append(all.Doubts, look.Doubts...)
-		all.Places = append(all.Places, look.Places...)
-		all.Names = append(all.Names, look.Names...)
+	for _, result := range results {
+		all.Found = append(all.Found, result.Found...)
+		all.Doubts = append(all.Doubts, result.Doubts...)
+		all.Places = append(all.Places, result.Places...)
+		all.Names = append(all.Names, result.Names...)
 	}
 	return all
 }
@@ -96,7 +96,7 @@ func (t Tracer) tracePart(ctx context.Context, part remainsFinder, record journa
 			traced = Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"a place could not be searched: " + failure.Error()}}}
 		}
 	}()
-	defer actions.Catch(t.log.With("node", record.Subject.Name), "a look for what is left of a node", &failure)
+	defer actions.Catch(t.log.With("node", record.Subject.Name), "the search for remains of a node", &failure)
 	return part.trace(ctx, record, facts)
 }
 
@@ -106,7 +106,6 @@ const NodeWasSeen = "NodeWasSeen"
 
 type nodeWasSeen struct{}
 
-// Check implements [actions.Preflight].
 func (nodeWasSeen) Check(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	facts, err := factsOf(record)
 	if err != nil {

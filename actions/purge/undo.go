@@ -14,7 +14,6 @@ import (
 // inOSDs undoes out-osds: it marks the OSDs that were in at the time of capture as in again, with their former weight.
 type inOSDs storagePart
 
-// Prove implements [actions.Step].
 func (s inOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	osds, err := s.osdsToMarkIn(ctx, step)
 	switch {
@@ -26,7 +25,6 @@ func (s inOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [actions.Step].
 func (s inOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	osds, err := s.osdsToMarkIn(ctx, step)
 	if err != nil || len(osds) == 0 {
@@ -75,7 +73,6 @@ func (s inOSDs) osdsToMarkIn(ctx context.Context, step actions.StepContext) (osd
 // Deployments of the OSDs.
 type restoreEntry storagePart
 
-// Prove implements [actions.Step].
 func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	entry, kept, err := s.entryToRestore(ctx, step)
 	switch {
@@ -89,7 +86,6 @@ func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (acti
 	return actions.Proof{Missing: "the CephCluster does not list the node"}, nil
 }
 
-// Do implements [actions.Step].
 func (s restoreEntry) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	entry, _, err := s.entryToRestore(ctx, step)
 	if err != nil || entry == nil {

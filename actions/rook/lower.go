@@ -32,7 +32,6 @@ func (p Dependencies) lowerDefinition() actions.Definition {
 	}
 }
 
-// isLowering reports whether the change lowers a number.
 func isLowering(change journal.RookChange) bool {
 	for _, number := range change.Numbers {
 		if number.To < number.From {
@@ -70,12 +69,10 @@ func planLower(_ context.Context, record journal.ActionRecord, change journal.Ro
 // awaitCarried changes nothing: its preflight waits for Rook.
 type awaitCarried struct{ parts Dependencies }
 
-// Do implements [actions.StepOf].
 func (awaitCarried) Do(context.Context, actions.StepContext, journal.RookChange) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// Prove implements [actions.StepOf].
 func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
 	missing, err := s.parts.poolNotLowered(ctx, step.Action.Subject, change)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
@@ -84,12 +81,10 @@ func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext, chang
 // lowerPools sets the size of the pools in Ceph.
 type lowerPools struct{ parts Dependencies }
 
-// Prove implements [actions.StepOf].
 func (s lowerPools) Prove(ctx context.Context, step actions.StepContext, change journal.RookChange) (actions.Proof, error) {
 	return awaitCarried(s).Prove(ctx, step, change)
 }
 
-// Do implements [actions.StepOf].
 func (s lowerPools) Do(ctx context.Context, step actions.StepContext, _ journal.RookChange) (json.RawMessage, error) {
 	asked, err := loweringOf(step.Action)
 	if err != nil {

@@ -148,7 +148,6 @@ func (p Dependencies) captureSingleCopyOption(ctx context.Context, captured *poo
 	return err
 }
 
-// isSingleCopy reports whether a pool gets a single copy.
 func isSingleCopy(change journal.RookChange) bool {
 	for place, number := range change.Numbers {
 		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && number.To == 1 {
@@ -158,7 +157,6 @@ func isSingleCopy(change journal.RookChange) bool {
 	return false
 }
 
-// livePools reads the numbers of the pools.
 func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	pools, err := of.Pools(ctx)
 	if err != nil {
@@ -191,7 +189,7 @@ func (p poolsUnchanged) check(ctx context.Context, record journal.ActionRecord, 
 		return actions.Hold("cannot read the pools: " + err.Error()).About("unread")
 	}
 	if mayHaveBegun(record) {
-		change = sizeOf(change)
+		change = withoutMinSize(change)
 	}
 	if moved := change.Moved(live); moved != "" {
 		return actions.Abandon("another client changed it: " + moved).About("moved")
@@ -209,8 +207,8 @@ func mayHaveBegun(record journal.ActionRecord) bool {
 	return false
 }
 
-// sizeOf returns the change without the numbers that Ceph sets itself together with another number.
-func sizeOf(change journal.RookChange) journal.RookChange {
+// withoutMinSize returns the change without the min_size of pools, which Ceph sets together with the size.
+func withoutMinSize(change journal.RookChange) journal.RookChange {
 	change.Numbers = maps.Clone(change.Numbers)
 	maps.DeleteFunc(change.Numbers, func(place string, _ journal.RookNumber) bool {
 		_, setting, _ := journal.PoolNumber(place)

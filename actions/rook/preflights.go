@@ -45,7 +45,6 @@ func preflightsFor(of journal.Subject, change journal.RookChange) []string {
 	return names
 }
 
-// isRaising reports whether the change raises a number.
 func isRaising(change journal.RookChange) bool {
 	for _, number := range change.Numbers {
 		if number.To > number.From {

@@ -25,7 +25,6 @@ func withOptionRecord(plan journal.Plan, change journal.RookChange) journal.Plan
 // recordOption has no effect: its start is in the journal and in the mirror before EKCO sets the option.
 type recordOption struct{ actions.NoEffect }
 
-// Prove implements [actions.Step].
 func (recordOption) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
 }
@@ -109,7 +108,6 @@ func (s singleCopy) restoreInterrupted(ctx context.Context) (json.RawMessage, er
 	return nil, &actions.UnfinishedError{Left: singleCopies + " was left on, and is restored; EKCO tries the pool again", Waits: true}
 }
 
-// doneOutput returns the output of a completed step.
 func (singleCopy) doneOutput() json.RawMessage { return json.RawMessage(`{"lifted":false}`) }
 
 // restoreOption restores the option, and records that. A failure does not count as an attempt: EKCO retries until it
@@ -131,7 +129,6 @@ func isRestored(ctx context.Context, of Ceph, before ceph.Option) (bool, error) 
 	return now.Own == before.Own && (!now.Own || now.Value == before.Value), err
 }
 
-// setOptionBack restores the option's former value.
 func setOptionBack(ctx context.Context, of Ceph, before ceph.Option) error {
 	back, err := isRestored(ctx, of, before)
 	switch {
@@ -158,7 +155,6 @@ func (undoOption) before(step actions.StepContext) (ceph.Option, error) {
 	return *captured.Option, nil
 }
 
-// Prove implements [actions.Step].
 func (s undoOption) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	before, err := s.before(step)
 	if err != nil {
@@ -174,7 +170,6 @@ func (s undoOption) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Done: back, Missing: singleCopies + " does not have its former value yet"}, nil
 }
 
-// Do implements [actions.Step].
 func (s undoOption) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	before, err := s.before(step)
 	if err != nil {

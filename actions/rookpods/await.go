@@ -15,13 +15,11 @@ import (
 // ensureClass creates [rook.NodeCritical] if it is missing.
 type ensureClass struct{ pods *rook.Pods }
 
-// Prove implements [actions.StepOf].
 func (s ensureClass) Prove(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (actions.Proof, error) {
 	there, err := s.pods.HasPriorityClass(ctx, input.Class)
 	return actions.Proof{Done: there, Missing: "there is no priority class " + input.Class}, err
 }
 
-// Do implements [actions.StepOf].
 func (s ensureClass) Do(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (json.RawMessage, error) {
 	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
 }
@@ -32,7 +30,6 @@ type awaitHosts struct {
 	pods *rook.Pods
 }
 
-// Prove implements [actions.Step].
 func (s awaitHosts) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	live, err := s.pods.Read(ctx, step.Action.Subject)
 	if err != nil {
@@ -60,7 +57,6 @@ type awaitRollout struct {
 	pods *rook.Pods
 }
 
-// Prove implements [actions.Step].
 func (s awaitRollout) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, lacks, err := s.pods.RolledOut(ctx, step.Action.Subject)
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err

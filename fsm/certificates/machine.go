@@ -27,7 +27,6 @@ func newMachine() machine {
 
 func (machine) New(*fsm.Thing) any { return &certificates{} }
 
-// Observed implements [fsm.Machine].
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	was := of(t).Facts.On
 	if err := m.Objects.Observed(t, e, facts); err != nil {
@@ -37,7 +36,6 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	return nil
 }
 
-// Gone implements [fsm.Machine].
 func (m machine) Gone(t *fsm.Thing, e journal.Event, reason string) {
 	m.Objects.Gone(t, e, reason)
 	of(t).Worse = false
@@ -54,8 +52,8 @@ func (m machine) Table() fsm.Table {
 		}
 		return others
 	}
-	to := func(event string, state journal.State, when string, tells func(*fsm.Thing, journal.State, time.Time) fsm.Report) fsm.Transition {
-		return fsm.Transition{Event: event, From: from(state), To: string(state), When: when, Report: tells}
+	to := func(event string, state journal.State, when string, report func(*fsm.Thing, journal.State, time.Time) fsm.Report) fsm.Transition {
+		return fsm.Transition{Event: event, From: from(state), To: string(state), When: when, Report: report}
 	}
 	return fsm.Table{
 		Name: Machine, Title: "Certificates",
@@ -109,7 +107,7 @@ func reportEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	facts := of(t).Facts
 	switch {
-	case isRenewed(t, w):
+	case isRenewing(t, w):
 		return Renewing
 	case t.GoneSeq != 0:
 		return Absent
@@ -173,14 +171,13 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Opened implements [fsm.Machine]. A check will show the result of earlier failed attempts.
+// Opened implements [fsm.Machine]. A check clears Failed, because it shows what failed attempts have changed.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind == journal.ActionLookAtCertificates {
 		of(t).Failed = false
 	}
 }
 
-// Stepped implements [fsm.Machine].
 func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload) {
 	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewalStep(rec).Done() {
 		return
@@ -218,21 +215,17 @@ func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 // VisitAges implements [fsm.Machine]. It visits ChangedAt; see [fsm.LostSoonAfter].
 func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
 
-// VisitOtherTimes implements [fsm.Machine].
 func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
 
-// Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	return "another program restores certificates of " + t.Name + " that expire soon",
 		"find out which program writes the Secret, such as a backup that is restored again and again"
 }
 
-// Facts implements [fsm.Machine].
 func (machine) Facts(t *fsm.Thing) any {
 	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unreadReason()}
 }
 
-// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	facts := of(t).Facts
 	for _, certificate := range facts.Certificates {

@@ -87,7 +87,7 @@ func renewalStep(rec *journal.ActionRecord) journal.StepRecord {
 func stopReason(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseningRenewal(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal on node "+node+" left it worse off: "+renewalStep(rec).WorseError)
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal left node "+node+" in a worse state: "+renewalStep(rec).WorseError)
 	}
 	for _, node := range nodesLostAfterRenewal(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {
@@ -155,8 +155,9 @@ func worseningRenewal(w *fsm.World) (first *journal.ActionRecord) {
 	return first
 }
 
-// isLost reports whether the node of a renewal is not ready since an attempt or soon after it. An open attempt always
-// counts as the cause, because another EKCO may have begun it, so that this EKCO never saw the node ready.
+// isLost reports whether the node of a renewal stopped being ready during an attempt or soon after it, and is still not
+// ready. An open attempt always counts as the cause, because another EKCO may have begun it, so that this EKCO never
+// saw the node ready.
 func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
 	on := of(t).Facts.On
 	return on != nil && !on.Ready && (of(t).Worse || renewalStep(rec).Open)
@@ -184,8 +185,8 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// isRenewed reports whether a renewal is open and has not stalled.
-func isRenewed(t *fsm.Thing, w *fsm.World) bool {
+// isRenewing reports whether a renewal is open and has not stalled.
+func isRenewing(t *fsm.Thing, w *fsm.World) bool {
 	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool {
 		return rec.Kind != journal.ActionLookAtCertificates && rec.Stalled == nil
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// renewedOnPrimaries returns the same rollout target for all control planes, because they are renewed one after the
+// rolloutTarget returns the same rollout target for all control planes, because they are renewed one after the
 // other.
-func renewedOnPrimaries(*journal.ActionRequested) string {
+func rolloutTarget(*journal.ActionRequested) string {
 	return "they expire within rotate_certs_ttl"
 }
 
@@ -20,7 +20,7 @@ var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
 		{Kind: journal.ActionRenewCertificate, Verb: "renew", Noun: "certificates"},
-		{Kind: journal.ActionRenewControlPlane, Verb: "renew", Noun: "certificates of a control plane", RolloutTarget: renewedOnPrimaries},
+		{Kind: journal.ActionRenewControlPlane, Verb: "renew", Noun: "certificates of a control plane", RolloutTarget: rolloutTarget},
 		{Kind: journal.ActionLookAtCertificates, Verb: "look at", Noun: "certificates of a control plane"},
 	},
 	Rows: []words.Row{
@@ -74,8 +74,8 @@ func factsSentence(e journal.Event, p *journal.ThingObserved) string {
 	return words.Object(e.Subject) + ": " + strings.Join(parts, "; ")
 }
 
-// expiryWarning returns the warning that a certificate expires soon, or "". For a certificate that EKCO renews, it
-// warns only if the renewal is long overdue.
+// expiryWarning returns the warning that a certificate expires soon, or "". For a certificate that EKCO renews, there
+// is no warning at [journal.Within30Days], only at the later levels.
 func expiryWarning(e journal.Event, facts journal.CertificateFacts) string {
 	own := facts.Unreadable == "" && facts.Unrenewed == ""
 	if facts.Within == "" || own && facts.Within == journal.Within30Days {

@@ -191,7 +191,7 @@ func reservedIPReason(ip netip.Addr) string {
 // single primary, clients use that node's own address or name to reach the control plane.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
-		return unfit("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)
+		return unfit("unknown", "EKCO cannot check whose names it asks for: %s", around.Unknown)
 	}
 	for _, name := range asked.Names() {
 		for _, claim := range around.Cluster {

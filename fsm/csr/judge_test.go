@@ -306,7 +306,7 @@ func TestWhatARequestIsJudgedBy(t *testing.T) {
 	}{
 		"no Node":                     {journal.CSRAround{}, fsmcsr.Unfit, "there is no Node w1"},
 		"no addresses yet":            {journal.CSRAround{Node: &journal.CSRNode{UID: "u"}}, fsmcsr.Waits, "Node w1 has no addresses yet"},
-		"nobody knows":                {journal.CSRAround{Unknown: "get services: forbidden"}, fsmcsr.Unfit, "EKCO cannot check whose its names are: get services: forbidden"},
+		"nobody knows":                {journal.CSRAround{Unknown: "get services: forbidden"}, fsmcsr.Unfit, "EKCO cannot check whose names it asks for: get services: forbidden"},
 		"its address was another's":   {here("10.0.0.5", "w1"), fsmcsr.Unfit, "10.0.0.1, which is not among"},
 		"a replacement's predecessor": {journal.CSRAround{Node: &journal.CSRNode{Addresses: []string{"w1", "10.0.0.1"}}, Others: []journal.CSRClaim{{Name: "10.0.0.1", By: "node old"}}}, fsmcsr.Unfit, "which node old has too"},
 		"an IPv4 address as IPv6":     {here("::ffff:10.0.0.1", "w1"), fsmcsr.Fits, ""},

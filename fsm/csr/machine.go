@@ -63,13 +63,10 @@ type machine struct{ fsm.Base }
 
 func requestOf(t *fsm.Thing) *Request { return t.Data.(*Request) }
 
-// Name implements [fsm.Machine].
 func (machine) Name() string { return Name }
 
-// New implements [fsm.Machine].
 func (machine) New(*fsm.Thing) any { return &Request{} }
 
-// Table implements [fsm.Machine].
 func (machine) Table() fsm.Table {
 	open := fsm.Names(Pending, Refused)
 	return fsm.Table{
@@ -101,17 +98,16 @@ func reportReason(reason func(*Request) string) func(*fsm.Thing, journal.State, 
 // reportApproved names EKCO in the reason if EKCO approved the request. The watch may report an approval before the end
 // of EKCO's action is recorded, so EKCO is not named then.
 func reportApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
-	telling := fsm.Report{Reason: "it is approved", Cause: t.Newest()}
+	report := fsm.Report{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
-		telling.Reason = "EKCO approved it"
+		report.Reason = "EKCO approved it"
 	}
-	return telling
+	return report
 }
 
 // endedApproved is the reason in an observer's thing.gone for an approved request.
 const endedApproved = "approved"
 
-// Observed implements [fsm.Machine].
 func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) error {
 	var now Request
 	if err := json.Unmarshal(facts, &now.Facts); err != nil {
@@ -122,7 +118,6 @@ func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// Gone implements [fsm.Machine].
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	requestOf(t).Ended = reason
 }
@@ -142,7 +137,6 @@ func verdictOf(facts journal.CSRFacts) Verdict {
 	return Judge(facts.Asked, facts.Around)
 }
 
-// Goal implements [fsm.Machine].
 func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State {
 	r, last := requestOf(t), t.Last[Approve]
 	switch {
@@ -174,7 +168,6 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// Request implements [fsm.Machine].
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
 	asked := requestOf(t).Facts.Asked
 	return journal.ActionRequested{

@@ -11,7 +11,6 @@ import (
 // all hang.
 const cooldown = 10 * time.Second
 
-// kinds returns the kinds of action that are about Envoy.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{{
 		Name: journal.ActionRestartEnvoy, Verb: "restart-envoy", Machine: Machine,

@@ -21,8 +21,8 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 }
 
 // restartDue returns when EKCO may replace the pod. It counts from when EKCO saw that the pod is unready, or from the
-// begin of the present state if that is later. It does not use the pod's own times, because they are by another clock
-// and are not updated while the node is lost.
+// beginning of the present state if that is later. It does not use the pod's own times, because they are by another
+// clock and are not updated while the node is lost.
 func restartDue(t *fsm.Thing, p Policy) time.Time {
 	from := of(t).SeenAt
 	if t.Since.After(from) {
@@ -56,8 +56,8 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete implements [fsm.Machine]. An action that has begun is not obsolete, because its own effect must not end it,
-// unless it has stalled and its pod has changed. An adopted action is not obsolete while there are no facts.
+// Obsolete implements [fsm.Machine]. An action that has begun can be obsolete only after it has stalled, because its
+// own effect must not end it. An adopted action is not obsolete while there are no facts.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	switch {

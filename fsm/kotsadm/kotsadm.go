@@ -72,7 +72,7 @@ func (m machine) Table() fsm.Table {
 		Transitions: []fsm.Transition{
 			{Event: "scale", From: fsm.Names(Single, HA), To: string(Scaling), When: "a scale-kotsadm action is open", Report: fsm.ReportReason("EKCO scales it to three replicas")},
 			{Event: "scaled", From: fsm.Names(Single, Scaling), To: string(HA), When: "its specification has three replicas", Report: fsm.ReportReason("its spec has three replicas")},
-			{Event: "reset", From: fsm.Names(HA, Scaling), To: string(Single), When: "its specification has another number of replicas, or another number in -bootstrap-expect", Report: fsm.ReportReason("its spec has another number of replicas, or in -bootstrap-expect")},
+			{Event: "reset", From: fsm.Names(HA, Scaling), To: string(Single), When: "its specification has another number of replicas, or another number in -bootstrap-expect", Report: fsm.ReportReason("its spec has another number of replicas, or another number in -bootstrap-expect")},
 			{Event: "removed", From: fsm.Names(Single, Scaling, HA), To: string(Removed), When: "the StatefulSet is deleted, or enable_ha_kotsadm is off", Report: m.ReportLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(Single), When: "the StatefulSet exists again, and enable_ha_kotsadm is on", Report: fsm.ReportReason("it is back")},
 		},

@@ -69,7 +69,6 @@ var (
 func (changer) Name() string       { return ChangeMachine }
 func (changer) New(*fsm.Thing) any { return &kubeconfigs{} }
 
-// Adopt implements [fsm.Adopter].
 func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject != journal.Kubeconfigs {
 		return false
@@ -78,7 +77,6 @@ func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Opened implements [fsm.Machine].
 func (changer) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request); err == nil && !rec.Request.DryRun {
 		*kubeconfigsOf(t) = kubeconfigs{Asked: input, Wrote: kubeconfigsOf(t).Wrote}
@@ -98,7 +96,6 @@ func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// Table implements [fsm.Machine].
 func (changer) Table() fsm.Table {
 	reportChange := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 		k := kubeconfigsOf(t)
@@ -195,7 +192,6 @@ func readChange(request fsm.Request) (input journal.KubeconfigsInput, err error)
 	return input, nil
 }
 
-// Asked implements [fsm.Asked].
 func (changer) Asked(_ *fsm.Thing, w *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
 	input, err := readChange(request)
 	if err != nil {
@@ -238,7 +234,6 @@ func changeText(input journal.KubeconfigsInput) string {
 	return text
 }
 
-// Details implements [fsm.Machine].
 func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
 	k := kubeconfigsOf(t)
 	if k.Asked.Server == "" {

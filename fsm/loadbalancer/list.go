@@ -83,8 +83,8 @@ func (l *list) ended(rec *journal.ActionRecord) {
 }
 
 // hasContent reports whether the ConfigMap exists and has this content.
-func (l *list) hasContent(says string) bool {
-	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
+func (l *list) hasContent(content string) bool {
+	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(content)
 }
 
 // wantsWrite calls want with a write of the ConfigMap, if the ConfigMap is out of date and the load balancers of all
@@ -138,7 +138,6 @@ func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 	return ""
 }
 
-// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	b := of(t)
 	if b == nil || b.Proved == nil {

@@ -208,7 +208,6 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Opened implements [fsm.Machine].
 func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	s.Changed(Machine)
 	if l := listOf(t); l != nil {
@@ -253,7 +252,6 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// VisitAges implements [fsm.Machine].
 func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	if b := of(t); b != nil {
 		visit(&b.ChangedAt)

@@ -15,7 +15,7 @@ const RuleRollout = "LoadBalancerRollout"
 
 // rollout is the progress of a change of all load balancers.
 type rollout struct {
-	of *fsm.World
+	world *fsm.World
 	// changing is the number of nodes that are being changed. primary is set if one of them is a primary.
 	changing int
 	primary  bool
@@ -33,10 +33,10 @@ type rollout struct {
 // progress of open actions changes it without a change of any load balancer's data.
 func rolloutOf(w *fsm.World) *rollout {
 	s := sumOf(w)
-	if s.rollout.of == w {
+	if s.rollout.world == w {
 		return &s.rollout
 	}
-	r := rollout{of: w, next: map[*fsm.Thing]bool{}, nextCheck: s.nextCheck(w)}
+	r := rollout{world: w, next: map[*fsm.Thing]bool{}, nextCheck: s.nextCheck(w)}
 	stalled, open := 0, openOn(w)
 	for _, node := range slices.Sorted(maps.Keys(open)) {
 		rec := open[node]

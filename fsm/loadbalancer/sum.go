@@ -99,7 +99,6 @@ func (b *balancer) backend(name string, owners map[string]string) string {
 	return b.Facts.Address
 }
 
-// fillLists fills the lists of load balancers in sum.
 func (s *sum) fillLists(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
 	for _, t := range all {
@@ -246,7 +245,6 @@ func (b *balancer) hasWantedManifest(p Policy) bool {
 	return b.Proved.Image == p.Image && (b.Proved.Version == b.wantedVersion(p) || b.Proved.Version == p.TCPVersion)
 }
 
-// wantedVersion returns the wanted version of the manifest file.
 func (b *balancer) wantedVersion(p Policy) string {
 	if b.RefusesAnonymous {
 		return p.TCPVersion

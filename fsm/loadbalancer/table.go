@@ -36,7 +36,6 @@ func kinds() []fsm.ActionKind {
 	}
 }
 
-// Table implements [fsm.Machine].
 func (machine) Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "the load balancer on a node",

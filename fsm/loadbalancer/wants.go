@@ -43,7 +43,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	case b.Worse:
 	case s.mustWrite(w, t):
-		// A node that is not chosen is wanted only while its backoff lasts, or if it is never chosen.
+		// A node outside the next batch wants an update only during its backoff, or while it is contested.
 		due, _ := s.configDue(t, w)
 		if !rolloutOf(w).next[t] && !w.Now.Before(due) && !s.isContested(w, t) {
 			return
@@ -99,13 +99,12 @@ func checkDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 	return at.Add(after)
 }
 
-// restartChange returns the change in the request for a check. [fsm.Contest] counts by it how often HAProxy restarts
-// after a check.
+// restartChange returns the change in the request for a check. With this change, [fsm.Contest] counts how often HAProxy
+// restarts after a check.
 func restartChange(t *fsm.Thing) *journal.Change {
 	return &journal.Change{Key: "started", Field: "the files of HAProxy on node " + t.Name}
 }
 
-// Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	if change.Key != "started" {
 		return fmt.Sprintf("another program keeps changing %s from %s", change.Field, change.To), "find out which program changes it"

@@ -61,7 +61,6 @@ func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// Needs implements [fsm.Machine].
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	of(t).needs(needs)
 	for _, lacking := range of(t).Lacking {
@@ -175,7 +174,6 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return obsoleteScale(t, rec)
 }
 
-// Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	if strings.HasPrefix(change.Key, placeKeyPrefix) {
 		return disputedMove(t, change)

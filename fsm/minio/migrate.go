@@ -10,7 +10,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// isMigrating reports whether a migration is open.
 func isMigrating(t *fsm.Thing, w *fsm.World) bool {
 	return len(openActions(t, w, journal.ActionMigrateMinio)) > 0
 }
@@ -51,8 +50,8 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 
 // canMigrate reports whether there is a standalone MinIO and the highly available MinIO can replace it.
 func (m *MinIO) canMigrate() bool {
-	leads := m.Service == journal.MinioServiceSingle || m.Service == journal.MinioServiceHA
-	return m.Deployment != "" && leads && m.Desired > 0 && m.Replicas == m.Desired && m.replicas() == m.Desired && m.Complete()
+	selected := m.Service == journal.MinioServiceSingle || m.Service == journal.MinioServiceHA
+	return m.Deployment != "" && selected && m.Desired > 0 && m.Replicas == m.Desired && m.replicas() == m.Desired && m.Complete()
 }
 
 func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
@@ -92,7 +91,7 @@ func (m *MinIO) updateSwitched(seq uint64) {
 func (m *MinIO) clearSwitched() {
 	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint = false, false, "", "", ""
 	if m.Ours.IsZero() {
-		m.Target = "" // otherwise it is that of the copies
+		m.Target = "" // while Ours is set, Target is the store of the copies
 	}
 }
 
@@ -155,7 +154,7 @@ func preparedOf(rec *journal.ActionRecord) (prepared journal.MinioPrepared) {
 	return prepared
 }
 
-// maxClockDifference is how far MinIO's clock, by which the times of objects are, may be behind EKCO's clock.
+// maxClockDifference is how far MinIO's clock may be behind EKCO's clock. The times of objects are by MinIO's clock.
 const maxClockDifference = 2 * time.Minute
 
 // lastCopiedAt returns the last time at which EKCO certainly copied data, minus maxClockDifference so that it is not

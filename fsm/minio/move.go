@@ -117,7 +117,6 @@ func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	return journal.ActionRequested{Reason: reason, Input: journal.MinioMove{Pod: pod}}
 }
 
-// replicasOn returns the number of replicas on the node.
 func (m *MinIO) replicasOn(node string) (n int) {
 	for _, pod := range m.Pods {
 		if pod.Node == node {
@@ -127,7 +126,6 @@ func (m *MinIO) replicasOn(node string) (n int) {
 	return n
 }
 
-// movedPod returns the pod that a move-minio action moves.
 func movedPod(rec *journal.ActionRecord) journal.MinioPod {
 	asked, err := journal.InputOf[journal.MinioMove](rec.Request)
 	if err != nil {

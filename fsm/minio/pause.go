@@ -20,12 +20,10 @@ func (machine) Meant(s *fsm.State, name string) *fsm.Thing {
 	return meant
 }
 
-// Nobody implements [fsm.Pausable].
 func (machine) Nobody(name string) journal.Subject {
 	return journal.Subject{Kind: journal.MinioKind, Name: name}
 }
 
-// Unknown implements [fsm.Pausable].
 func (machine) Unknown(_ *fsm.State, name string) error {
 	return fmt.Errorf("%w: there is no MinIO %q; its name is NAMESPACE/ha-minio", fsm.ErrUnknown, name)
 }

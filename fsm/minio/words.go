@@ -41,7 +41,6 @@ func factsSentence(e journal.Event, p *journal.ThingObserved) string {
 	return text
 }
 
-// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	m := of(t)
 	lines := []string{
@@ -59,7 +58,6 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	return lines
 }
 
-// countRunning returns the number of replicas that run.
 func (m *MinIO) countRunning() (n int) {
 	for _, pod := range m.Pods {
 		if pod.State == journal.MinioPodRuns {

@@ -118,7 +118,7 @@ func TestAnEventFromTheFutureHoldsTheActionItBelongsTo(t *testing.T) {
 			if rec.Status != fsm.Held {
 				t.Error("a retry releases an unreadable action")
 			}
-			w.wantRefused(ask("w1"), fsm.RuleUnreadable, "run the version that wrote it")
+			w.wantRefused(ask("w1"), fsm.RuleUnreadable, "run the version that wrote them")
 			w.observe("w1")
 			w.wantDecided() // it may be past its point of no return
 		})

@@ -101,7 +101,7 @@ func (t Traces) notFound() string {
 }
 
 // otherNodeWithName returns another known node to which the name may belong, or nil. Its name or hostname is the same
-// if dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
+// if dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. It ignores
 // purged nodes.
 func otherNodeWithName(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {

@@ -41,7 +41,6 @@ func (c *counts) addNode(n *Node) {
 	}
 }
 
-// readyOfRole returns how many nodes of the role are ready.
 func (c counts) readyOfRole(role journal.NodeRole) int {
 	switch role {
 	case journal.RolePrimary:

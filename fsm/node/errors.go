@@ -17,7 +17,8 @@ type UnknownNodeError struct {
 	Near []string
 	// Alias is the name of a known node that has Name as its hostname or in Ceph, or "".
 	Alias string
-	// Places are the places in which EKCO found no trace of the name. Doubts names what it could not search.
+	// Places are the places in which EKCO found no trace of the name. Doubts names the places that EKCO could not
+	// search.
 	Places, Doubts []string
 }
 

@@ -36,8 +36,7 @@ func obsoleteReason(n *Node, rec *journal.ActionRecord) string {
 	return "the node answers again"
 }
 
-// goalState returns the state in which the node should be, according to its facts and open actions, if it is in state
-// now.
+// goalState returns the goal of a node in state now, according to its facts and open actions.
 func goalState(n *Node, now journal.State, open []*journal.ActionRecord) journal.State {
 	switch {
 	case now == Purged || n.isPurged():
@@ -91,8 +90,7 @@ func hasOpenPurge(n *Node, open []*journal.ActionRecord) bool {
 // hasPodsToFree reports whether EKCO still has to free a terminating pod, or has freed one that still exists.
 func (n *Node) hasPodsToFree() bool {
 	for _, pod := range n.Pods {
-		left := pod.Outcome == journal.OutcomeDryRun || pod.Outcome == journal.OutcomeCancelled
-		if !left {
+		if pod.Outcome != journal.OutcomeDryRun && pod.Outcome != journal.OutcomeCancelled {
 			return true
 		}
 	}
@@ -101,14 +99,14 @@ func (n *Node) hasPodsToFree() bool {
 
 func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Report {
 	n := of(t)
-	telling := fsm.Report{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
-	if telling.Since.After(now) {
-		telling.Since = now
+	report := fsm.Report{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
+	if report.Since.After(now) {
+		report.Since = now
 	}
 	if !n.Observed() {
-		telling.Reason = "an adopted action says that the node was lost"
+		report.Reason = "an adopted action says that the node was lost"
 	}
-	return telling
+	return report
 }
 
 func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Report {
@@ -132,11 +130,11 @@ func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 
 func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Report {
 	n := of(t)
-	telling := fsm.Report{Reason: stopReason(n, from), Since: n.UnreachableSince}
+	report := fsm.Report{Reason: stopReason(n, from), Since: n.UnreachableSince}
 	if from == Purging && n.lastPurge() != nil {
-		telling.Cause = n.lastPurge().Seq
+		report.Cause = n.lastPurge().Seq
 	}
-	return telling
+	return report
 }
 
 func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {

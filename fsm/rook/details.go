@@ -10,7 +10,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	switch t.Kind {
 	case journal.RookCeph.Kind:
@@ -22,7 +21,6 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return append(lines, waitLines(t, w)...)
 }
 
-// cephDetails returns the lines about Ceph.
 func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 	lines := []string{"hosts with OSDs that are up and in: " + listNames(facts.Hosts)}
 	reported := facts.Ceph
@@ -171,7 +169,6 @@ func refusedReason(t *fsm.Thing, asked wish, w *fsm.World) string {
 	return ""
 }
 
-// Measures implements [fsm.Machine].
 func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 	if t.Kind == journal.RookCeph.Kind {
 		facts := of(t).Facts

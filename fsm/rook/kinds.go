@@ -24,7 +24,6 @@ const RulePurgeOpen = "PurgeOpen"
 // RuleHostMayReturn refuses to lower copies while another host that has left the CRUSH map may return.
 const RuleHostMayReturn = "HostMayReturn"
 
-// kinds returns the kinds of action about Rook's storage.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionAddStorageNodes, "add-storage-nodes", RuleStorageHostsNamed),
@@ -46,7 +45,7 @@ func oneAtATime(kind fsm.ActionKind, turn string) fsm.ActionKind {
 func kind(name journal.ActionKind, verb string, rules ...string) fsm.ActionKind {
 	return fsm.ActionKind{
 		Name: name, Verb: verb, Machine: Machine,
-		// RuleBackOff is not necessary: the function again has a backoff that ends when EKCO wants another change.
+		// RuleBackOff is not necessary: repeatDue has a backoff that ends when EKCO wants another change.
 		Rules:       append([]string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleRookVersion}, rules...),
 		Domains:     []string{journal.DomainStorage},
 		SwitchedOff: func(p fsm.Policy) string { return policy(p.Of[Machine]).Off },

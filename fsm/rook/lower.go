@@ -80,7 +80,6 @@ func (r *Resource) recordNumbers(e journal.Event) {
 	r.Held = holds
 }
 
-// Opened implements [fsm.Machine].
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err != nil || !change.Partly {
@@ -103,7 +102,6 @@ func (r *Resource) removeFromPartly(rec *journal.ActionRecord) {
 	}
 }
 
-// VisitAges implements [fsm.Machine].
 func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	for i := range of(t).Left {
 		visit(&of(t).Left[i].At)
@@ -260,7 +258,6 @@ func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	return there
 }
 
-// crushHosts returns the hosts in the CRUSH map.
 func crushHosts(facts journal.RookFacts) []string {
 	if facts.Ceph == nil {
 		return nil

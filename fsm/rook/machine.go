@@ -117,7 +117,6 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// isOpen reports whether an action of the kind about the thing is open.
 func isOpen(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) bool {
 	return slices.ContainsFunc(w.Open(t), func(rec *journal.ActionRecord) bool { return rec.Kind == kind })
 }
@@ -131,14 +130,14 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// hasBegun reports whether the action has begun and has not stalled.
-func hasBegun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
+// isInProgress reports whether the action has begun and has not stalled.
+func isInProgress(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
 
 // Obsolete implements [fsm.Machine]. An action that has begun and has not stalled is not obsolete, because its own
 // effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || !t.Exists() || hasBegun(rec) {
+	if err != nil || !t.Exists() || isInProgress(rec) {
 		return ""
 	}
 	switch now := of(t).Now(); {
@@ -157,7 +156,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return ""
 	}
 	switch {
-	case hasBegun(rec):
+	case isInProgress(rec):
 		return purgedSince(change, w)
 	case !managesCluster(w):
 		return "EKCO has no CephCluster to manage any more: it is gone, is being deleted, or uses an external Ceph"

@@ -95,11 +95,11 @@ func missingNodes(storage *journal.RookStorage, w *fsm.World) (missing []journal
 	}
 	for t, ready := range w.Members(nodes) {
 		node := rookNode(t)
-		if ready && hasStorageLabel(t, policyOf(w)) && !listed[node.Hostname] && !listed[node.Name] && !isPurged(t, w) {
+		if ready && hasStorageLabel(t, policyOf(w)) && !listed[node.Hostname] && !listed[node.Name] && !isBeingPurged(t, w) {
 			missing, seen = append(missing, node), max(seen, t.FactsSeq)
 		}
 	}
-	byName(missing)
+	sortByName(missing)
 	return missing, seen
 }
 
@@ -107,7 +107,7 @@ func rookNode(t *fsm.Thing) journal.RookNode {
 	return journal.RookNode{Name: t.Name, UID: t.UID, Hostname: hostname(t)}
 }
 
-func byName(nodes []journal.RookNode) {
+func sortByName(nodes []journal.RookNode) {
 	slices.SortFunc(nodes, func(a, b journal.RookNode) int { return strings.Compare(a.Name, b.Name) })
 }
 
@@ -118,14 +118,14 @@ func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal
 	for _, node := range besides {
 		known[node.UID] = true
 	}
-	machines := nodesByCrushName(w)
+	hosts := nodesByCrushName(w)
 	reported, _ := cephFacts(w)
 	if reported == nil {
 		return nil
 	}
 	for _, host := range reported.Occupied {
-		t := machines[journal.CrushName(host)]
-		if t == nil || known[t.UID] || isPurged(t, w) {
+		t := hosts[journal.CrushName(host)]
+		if t == nil || known[t.UID] || isBeingPurged(t, w) {
 			continue
 		}
 		known[t.UID] = true
@@ -133,17 +133,17 @@ func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal
 		node.Occupied = true
 		occupied = append(occupied, node)
 	}
-	byName(occupied)
+	sortByName(occupied)
 	return occupied
 }
 
 // nodesByCrushName returns the existing nodes by each name that Rook may give them in the CRUSH map.
 func nodesByCrushName(w *fsm.World) map[string]*fsm.Thing {
-	machines := map[string]*fsm.Thing{}
+	hosts := map[string]*fsm.Thing{}
 	for t := range w.Members(nodes) {
-		machines[journal.CrushName(t.Name)], machines[journal.CrushName(hostname(t))] = t, t
+		hosts[journal.CrushName(t.Name)], hosts[journal.CrushName(hostname(t))] = t, t
 	}
-	return machines
+	return hosts
 }
 
 // unlistedHost returns why the list of nodes would lack a host with OSDs, or "".
@@ -152,12 +152,12 @@ func unlistedHost(w *fsm.World) string {
 	if reported == nil {
 		return "Ceph has not reported yet which hosts have OSDs"
 	}
-	machines := nodesByCrushName(w)
+	hosts := nodesByCrushName(w)
 	for _, host := range reported.Occupied {
-		switch t := machines[journal.CrushName(host)]; {
+		switch t := hosts[journal.CrushName(host)]; {
 		case t == nil:
 			return "host " + host + " has OSDs, but is not a node of the cluster"
-		case isPurged(t, w):
+		case isBeingPurged(t, w):
 			return "node " + t.Name + " has OSDs, and is being purged"
 		}
 	}
@@ -177,8 +177,8 @@ func hasStorageLabel(t *fsm.Thing, p Policy) bool {
 	return has && value == p.Value
 }
 
-// isPurged reports whether a purge of the node is open.
-func isPurged(t *fsm.Thing, w *fsm.World) bool {
+// isBeingPurged reports whether a purge of the node is open.
+func isBeingPurged(t *fsm.Thing, w *fsm.World) bool {
 	return slices.ContainsFunc(w.Open(t), isPurge)
 }
 
@@ -198,7 +198,7 @@ func (p Policy) label() string {
 // which EKCO stops an action that has begun, because the purge removes the node from the list again.
 func purgedSince(change journal.RookChange, w *fsm.World) string {
 	for _, node := range change.Nodes {
-		if t := w.Things[node.UID]; t != nil && isPurged(t, w) {
+		if t := w.Things[node.UID]; t != nil && isBeingPurged(t, w) {
 			return "node " + node.Name + " is being purged"
 		}
 	}
@@ -215,7 +215,7 @@ func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 		switch t := w.Things[node.UID]; {
 		case t == nil || t.GoneSeq != 0:
 			return "node " + node.Name + " is gone"
-		case isPurged(t, w):
+		case isBeingPurged(t, w):
 			return "node " + node.Name + " is being purged"
 		case !hasStorageLabel(t, p) && !node.Occupied:
 			return fmt.Sprintf("node %s no longer has label %s=%s", node.Name, p.Label, p.Value)

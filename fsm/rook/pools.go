@@ -169,15 +169,15 @@ func (p pools) changeOf(pool journal.CephPool) journal.RookChange {
 			change.Hosts = size // not for the configured minimum, which EKCO sets even with fewer hosts
 		}
 	}
-	if p.groups && hasGroups(pool) && pool.PGMin < journal.PoolPGMin && p.isMetadata(pool.Name) {
+	if p.groups && hasEnoughGroups(pool) && pool.PGMin < journal.PoolPGMin && p.isMetadata(pool.Name) {
 		set(journal.PoolPGNumMin, pool.PGMin, journal.PoolPGMin)
 	}
 	return change
 }
 
-// hasGroups reports whether the pool has at least [journal.PoolPGMin] placement groups, so that Ceph accepts this
+// hasEnoughGroups reports whether the pool has at least [journal.PoolPGMin] placement groups, so that Ceph accepts this
 // minimum.
-func hasGroups(pool journal.CephPool) bool {
+func hasEnoughGroups(pool journal.CephPool) bool {
 	return pool.RecordedEnough || pool.PGs >= journal.PoolPGMin
 }
 

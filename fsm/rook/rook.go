@@ -54,7 +54,6 @@ func policy(configured any) Policy {
 	return p
 }
 
-// hasPool reports whether the custom resource is in Pools.
 func (p Policy) hasPool(of journal.Subject) bool {
 	return slices.ContainsFunc(p.Pools, func(pools journal.Subject) bool { return pools.Kind == of.Kind && pools.Name == of.Name })
 }

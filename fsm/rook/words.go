@@ -31,7 +31,6 @@ var Words = words.Component{
 	),
 }
 
-// rows returns the entries for things of one kind.
 func rows(about string, says func(journal.RookFacts) string) []words.Row {
 	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }

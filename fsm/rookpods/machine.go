@@ -77,7 +77,6 @@ func (m machine) Table() fsm.Table {
 	}
 }
 
-// Observed implements [fsm.Machine].
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
@@ -152,7 +151,6 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	return ""
 }
 
-// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	facts := newestFacts(t)
 	switch kindOf(t.Subject) {

@@ -87,7 +87,6 @@ func kindOf(subject journal.Subject) journal.ActionKind {
 	return journal.ActionSetPriorityClass
 }
 
-// isOpen reports whether an action about the thing is open.
 func isOpen(t *fsm.Thing, w *fsm.World) bool { return len(w.Open(t)) > 0 }
 
 // Known returns the facts about the things of these kinds that exist according to the journal, by subject.

@@ -25,7 +25,6 @@ var Words = words.Component{
 	),
 }
 
-// rows returns the entries for things of one kind.
 func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
 	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }

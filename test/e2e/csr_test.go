@@ -129,7 +129,7 @@ func TestAKubeletGetsItsServingCertificateAndNoOther(t *testing.T) {
 		t.Errorf("issued for %v and %v, want %s and %s", certificate.DNSNames, certificate.IPAddresses, hostname, ip)
 	}
 	if approval.Type != certificatesv1.CertificateApproved || approval.Reason != csr.ReasonApproved ||
-		!strings.Contains(approval.Message, "system:node:worker-1 asked for itself") {
+		!strings.Contains(approval.Message, "system:node:worker-1 requested the certificate for itself") {
 		t.Errorf("approved by %+v", approval)
 	}
 	o.waitRequest(good, fsmcsr.Approved)

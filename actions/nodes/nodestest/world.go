@@ -31,11 +31,11 @@ func New(w *actionstest.World) *World {
 func Rules(kind journal.ActionKind) []string { return terms()[kind].Rules }
 
 func terms() map[journal.ActionKind]fsm.Terms {
-	standing, err := fsm.TermsByKind(fsmnode.Capability())
+	byKind, err := fsm.TermsByKind(fsmnode.Capability())
 	if err != nil {
 		panic(err)
 	}
-	return standing
+	return byKind
 }
 
 // Watch fails the test if an effect happens before its step was recorded as started.

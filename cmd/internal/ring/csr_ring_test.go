@@ -164,7 +164,7 @@ func TestAPermissionThatIsMissingIsNamedAndNothingIsApprovedUntilItIsGiven(t *te
 		if state := o.stateOf("csr-1"); state != fsmcsr.Refused {
 			t.Errorf("it is %s", state)
 		}
-		o.says("the log", o.log.String(), "EKCO cannot check whose its names are", "lacks the permission to list nodes")
+		o.says("the log", o.log.String(), "EKCO cannot check whose names it asks for", "lacks the permission to list nodes")
 		o.answer("GET nodes", 0)
 		o.takes(6*time.Minute, func() bool { return o.isApproved("csr-1") })
 		// It is taken away between the look at the request and its approval.

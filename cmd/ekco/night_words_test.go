@@ -109,7 +109,7 @@ func TestACancelSaysWhatTheActionIsOnceItWasAskedToStop(t *testing.T) {
 	}{
 		"past its point of no return by then": {
 			func(a *journal.ActionRecord) { a.PastNoReturn = true }, exitFailed, "",
-			"cancel " + purgeID + ": past the point of no return when it was asked to stop; it continues: ekco history --action " + purgeID + " --follow\n",
+			"cancel " + purgeID + ": past the point of no return when it was asked to stop; it continues; follow it with: ekco history --action " + purgeID + " --follow\n",
 		},
 		"a step has begun": {
 			func(a *journal.ActionRecord) { a.Steps = map[string]journal.StepRecord{"a": {Open: true}} }, exitDone,

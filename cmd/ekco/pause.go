@@ -137,10 +137,10 @@ func nameOrAll(name string) string {
 	return view.Clean(name)
 }
 
-// runRecorded sends a command to the operator, or writes it to the journal, and prints the result.
-func (a *app) runRecorded(cmd *cobra.Command, word func(*connection) (string, error)) error {
+// runRecorded calls send, which sends a command to the operator or writes it to the journal, and prints the result.
+func (a *app) runRecorded(cmd *cobra.Command, send func(*connection) (string, error)) error {
 	return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
-		done, err := word(backend)
+		done, err := send(backend)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,6 @@ func (a *app) runRecorded(cmd *cobra.Command, word func(*connection) (string, er
 	})
 }
 
-// printRecorded prints that the command was recorded.
 func (a *app) printRecorded(backend *connection, done string) error {
 	if !backend.running {
 		done += "; no operator runs, so it is written to the journal for the next start, and the mirror in the cluster does not have it until then"

@@ -86,7 +86,7 @@ func retriedText(running, force bool) string {
 		text = " will be retried when EKCO starts"
 	}
 	if force {
-		text += ", overriding the holds that offer it"
+		text += ", overriding the holds whose reasons name --force"
 	}
 	return text
 }

@@ -148,10 +148,10 @@ func (r *Ring) informWorker(event journal.Decoded) {
 	}
 }
 
-// requireMirrored checks, before each irreversible step, that the mirror has the whole action, so that another EKCO
-// would know it. If no step of the plan is irreversible, the mirror only needs the plan and the list of untouched
-// objects, because the other EKCO verifies each step before it repeats it. Actions that EKCO requests again
-// automatically need not be in the mirror. Neither kind of action waits for the mirror after each step.
+// requireMirrored is the preflight [actions.Mirrored]: the mirror must have the whole action. For a reversible action,
+// the plan and the list of untouched objects are enough, because another EKCO verifies each step before it repeats it.
+// A reversible action that EKCO requests again automatically need not be in the mirror at all. So a reversible action
+// does not wait for the mirror after each step.
 func (r *Ring) requireMirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {

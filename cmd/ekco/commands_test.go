@@ -137,7 +137,7 @@ func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 // well, and nothing is purged by that.
 func TestAnOperatorThatLeavesIsAFailure(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
-	op.err = fmt.Errorf("ask on /var/lib/ekco/ekco.sock: %w", syscall.EPIPE)
+	op.err = fmt.Errorf("call the operator on /var/lib/ekco/ekco.sock: %w", syscall.EPIPE)
 	d := newDesk(t, op)
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "broken pipe")
 }

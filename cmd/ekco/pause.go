@@ -21,8 +21,8 @@ func newPauseCommand(a *app) *cobra.Command {
 		Short: "Stop EKCO from starting actions, for the cluster or one node",
 		Long: `Stops EKCO from starting actions automatically until "ekco resume", or for a time.
 EKCO continues to observe. The pause is in the journal and survives restarts. It is also
-in the mirror in the cluster, for the loss of this machine, unless the answer says that
-it is not. Without NAME it applies to the whole cluster. A NAME without a kind means the
+in the mirror in the cluster, and so survives the loss of this machine, unless the answer
+says otherwise. Without NAME it applies to the whole cluster. A NAME without a kind means the
 node of that name, if there is one; for another thing, give KIND/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"

@@ -29,8 +29,8 @@ func newPurgeNodeCommand(a *app) *cobra.Command {
 		Short: "Remove a node from the cluster for good",
 		Long: `Removes a node from the cluster for good, and shows each step. The running operator does
 the work; it continues if this command is interrupted or loses its terminal. If no operator
-runs, this command does the work itself, unless the cluster shows that one with another
-journal may run. An interrupted purge of the node is resumed.
+runs, this command does the work itself. It refuses if the cluster shows that an operator
+with another journal may run. An interrupted purge of the node is resumed.
 
 EKCO refuses to purge a ready node if too few other nodes of its role would be left. On a
 terminal the command says what the purge costs, and asks. Without a terminal it continues

@@ -125,21 +125,21 @@ func (o *operator) run(ctx context.Context) {
 }
 
 func (o *operator) reconcile(ctx context.Context) error {
-	asked, err := o.read()
-	if err != nil || asked.cluster == nil {
+	found, err := o.read()
+	if err != nil || found.cluster == nil {
 		return err
 	}
-	placed := o.placeMDS(ctx, asked)
+	placed := o.placeMDS(ctx, found)
 	if o.ceph == nil {
 		return placed
 	}
-	return errors.Join(placed, o.addDaemons(*asked.cluster), o.addHosts(ctx, asked), o.sizePools(asked.pools()))
+	return errors.Join(placed, o.addDaemons(*found.cluster), o.addHosts(ctx, found), o.sizePools(found.pools()))
 }
 
 // addHosts creates the OSDs of the nodes that may store data.
-func (o *operator) addHosts(ctx context.Context, asked asked) error {
+func (o *operator) addHosts(ctx context.Context, found resources) error {
 	var failures []error
-	for _, host := range asked.hosts() {
+	for _, host := range found.hosts() {
 		ids, err := o.ceph.AddHost(host)
 		failures = append(failures, err)
 		for _, id := range ids {

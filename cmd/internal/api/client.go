@@ -42,7 +42,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := peerOf(conn).requireAllowed(); err != nil { // anybody can create a socket in a shared directory
+			if err := peerOf(conn).requireAllowed(); err != nil { // any user can create a socket in a shared directory
 				return nil, errors.Join(err, conn.Close())
 			}
 			return conn, nil

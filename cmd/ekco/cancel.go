@@ -62,7 +62,7 @@ The name of a node or thing stands for the one open action about it.`,
 // action waits for.
 func pastNoReturnError(status api.Status, action journal.ActionRecord, running bool) error {
 	if !running {
-		return fmt.Errorf("cancel %s: %w; no operator runs, and the next one continues the action", action.ID, fsm.ErrPastNoReturn)
+		return fmt.Errorf("cancel %s: %w; no operator runs, and the action continues when one starts", action.ID, fsm.ErrPastNoReturn)
 	}
 	return fmt.Errorf("cancel %s: %w; it cannot be stopped%s; follow it with: ekco history --action %s --follow",
 		action.ID, fsm.ErrPastNoReturn, runningText(status, action), action.ID)

@@ -174,7 +174,7 @@ func TestWhatAnActionWaitsForIsSaidWhereItCanNeitherBeStoppedNorRetried(t *testi
 		t.Errorf("the operator was told %v", op.words)
 	}
 	err := pastNoReturnError(op.status, op.status.Actions[0], false)
-	if text := err.Error(); !errors.Is(err, fsm.ErrPastNoReturn) || strings.Contains(text, "delete-node") || !strings.Contains(text, "EKCO does not run") {
+	if text := err.Error(); !errors.Is(err, fsm.ErrPastNoReturn) || strings.Contains(text, "delete-node") || !strings.Contains(text, "no operator runs") {
 		t.Errorf("without an operator it says %q", text)
 	}
 	if text := retriedText(false, true); !strings.HasPrefix(text, " will be retried when EKCO starts, ") {

@@ -22,24 +22,22 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// unread ends the process if no reader takes its output.
-	unread *unreadGuard
+	unread         *unreadGuard
 	// These fields report whether stdin, stdout and stderr are terminals.
 	askable, stdoutTerminal, stderrTerminal bool
 	env                                     func(string) (string, bool)
 	configDirs                              []string
 	now                                     func() time.Time
-	// words is the message catalog.
-	words *words.Vocabulary
+	words                                   *words.Vocabulary
 	// deferredAfter is how long a purge must have no new event before the command reports that the rest may take days.
 	deferredAfter time.Duration
 	// holderTimeout is how long a process that has the journal open may take to listen on its socket, or to close the
 	// journal.
 	holderTimeout time.Duration
-	// kubeletSteady is how long a restarted kubelet must run before the command accepts it.
-	kubeletSteady time.Duration
+	// kubeletMinActiveTime is how long a restarted kubelet must run before the command accepts it.
+	kubeletMinActiveTime time.Duration
 
-	// dial connects to the operator that listens on a socket. If nobody does, it tries the spare socket.
+	// dial connects to the operator. It tries the spare socket if no process listens on the first one.
 	dial func(ctx context.Context, socket, spare string) (operator, error)
 	// work starts a ring for one purge, if no operator runs.
 	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)
@@ -63,11 +61,11 @@ func newApp() *app {
 		now:            time.Now,
 		words:          capabilities(cluster{}).Vocabulary(),
 
-		deferredAfter: 10 * time.Second,
-		holderTimeout: 15 * time.Second,
-		kubeletSteady: 3 * time.Second,
-		dial:          dialOperator,
-		work:          startRing,
+		deferredAfter:        10 * time.Second,
+		holderTimeout:        15 * time.Second,
+		kubeletMinActiveTime: 3 * time.Second,
+		dial:                 dialOperator,
+		work:                 startRing,
 	}
 }
 
@@ -82,8 +80,9 @@ func (a *app) useColor() bool {
 	return a.stdoutTerminal
 }
 
-// paper returns standard output, on which text is wrapped for a person: to $COLUMNS, or to the width of the terminal.
-func (a *app) paper(format string) io.Writer {
+// wrappedStdout returns standard output. It wraps lines at $COLUMNS characters, or at the width of the terminal, unless
+// the format is JSON or YAML.
+func (a *app) wrappedStdout(format string) io.Writer {
 	if format == "json" || format == "yaml" {
 		return a.stdout
 	}

@@ -84,7 +84,7 @@ func unknownFlagError(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w%s", err, suggestFlags(cmd, err))}
 }
 
-// suggestFlags returns a suggestion of flags with similar names.
+// suggestFlags returns a suggestion of similar flags if the error is about an unknown flag, or "".
 func suggestFlags(cmd *cobra.Command, err error) string {
 	wrong, is := errors.AsType[*pflag.NotExistError](err)
 	if !is || len(wrong.GetSpecifiedName()) < 2 {

@@ -62,9 +62,9 @@ The name of a node or thing stands for the one open action about it.`,
 // action waits for.
 func pastNoReturnError(status api.Status, action journal.ActionRecord, running bool) error {
 	if !running {
-		return fmt.Errorf("cancel %s: %w: EKCO does not run; it is not stopped now, and continues when EKCO starts", action.ID, fsm.ErrPastNoReturn)
+		return fmt.Errorf("cancel %s: %w; no operator runs, and the action continues when one starts", action.ID, fsm.ErrPastNoReturn)
 	}
-	return fmt.Errorf("cancel %s: %w; it cannot be stopped%s; its end: ekco history --action %s --follow",
+	return fmt.Errorf("cancel %s: %w; it cannot be stopped%s; follow it with: ekco history --action %s --follow",
 		action.ID, fsm.ErrPastNoReturn, runningText(status, action), action.ID)
 }
 
@@ -80,12 +80,12 @@ func actionAfterCancel(ctx context.Context, backend api.Backend, action journal.
 	case i < 0:
 		return action, nil
 	case status.Actions[i].PastNoReturn:
-		return action, fmt.Errorf("cancel %s: %w when it was asked to stop; it continues: ekco history --action %s --follow", action.ID, fsm.ErrPastNoReturn, action.ID)
+		return action, fmt.Errorf("cancel %s: %w when it was asked to stop; it continues; follow it with: ekco history --action %s --follow", action.ID, fsm.ErrPastNoReturn, action.ID)
 	}
 	return status.Actions[i], nil
 }
 
-// effectsText returns the end of a sentence: what happens to the effects of an action that must stop.
+// effectsText returns the end of a sentence that says what happens to the changes of a cancelled action.
 func effectsText(action journal.ActionRecord) string {
 	harmless := func(id string) bool { return !mayHaveChanged(action.Plan, id) }
 	if len(slices.DeleteFunc(slices.Collect(maps.Keys(action.Steps)), harmless)) == 0 {
@@ -109,7 +109,7 @@ func effectsText(action journal.ActionRecord) string {
 	return text + "; its changes so far stay: ekco history --action " + action.ID + " -o tree"
 }
 
-// mayHaveChanged reports whether a step may have changed something that a cancel does not undo, or has to undo.
+// mayHaveChanged reports whether a step may have changed something. It returns false for a step that undoes another.
 func mayHaveChanged(plan journal.Plan, id string) bool {
 	step, _ := plan.Step(id)
 	return step.Undoes == "" && step.Does != actions.DoesGate && step.Does != purge.WaitForCancel

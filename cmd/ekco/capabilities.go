@@ -63,9 +63,8 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The clients of
-// package kube check this themselves, and report an API server that does not answer; any other client must get terms
-// here.
+// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The terms apply to
+// every client that uses restConfig. Any other client, such as that of etcd, must get terms.ReadOnly.
 func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {
@@ -83,7 +82,7 @@ func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *
 	if verified != nil {
 		authority = verified.RootCAs
 	}
-	requests, err := reachCSRs(restConfig)
+	requests, err := newCSRClient(restConfig)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -91,17 +90,17 @@ func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *
 	if err != nil {
 		return cluster{}, err
 	}
-	calls, shrunk := measureCalls(metrics, log), &observers.Nudge{}
-	calls.ceph = triggerHosts(shrunk, calls.ceph)
-	beyond, err := newExternalClients(cfg, terms.ReadOnly, restConfig, calls)
+	calls, hostRemoved := measureCalls(metrics, log), &observers.Nudge{}
+	calls.ceph = triggerHosts(hostRemoved, calls.ceph)
+	outside, err := newExternalClients(cfg, terms.ReadOnly, restConfig, calls)
 	tasks := hosttask.New(objects, client, cfg.HostTaskNamespace, log)
-	rotating := tasks
+	renewalTasks := tasks
 	if cfg.RotateCertsNamespace != cfg.HostTaskNamespace {
-		rotating = hosttask.New(objects, client, cfg.RotateCertsNamespace, log)
+		renewalTasks = hosttask.New(objects, client, cfg.RotateCertsNamespace, log)
 	}
 	return cluster{
 		cfg: cfg, kube: client, objects: objects, rooks: rook.NewReadCache(objects), csr: requests, exec: exec, authority: authority, neighbours: observercsr.NewNeighbours(),
-		tasks: tasks, renewalTasks: rotating,
-		nodesChanged: &observers.Nudge{}, hostRemoved: shrunk, outside: beyond,
+		tasks: tasks, renewalTasks: renewalTasks,
+		nodesChanged: &observers.Nudge{}, hostRemoved: hostRemoved, outside: outside,
 	}, err
 }

@@ -33,7 +33,6 @@ func (c *changer) follow(ctx context.Context) error {
 	return nil
 }
 
-// handleEvent handles one event of the change.
 func (c *changer) handleEvent(event journal.Event) error {
 	decoded := event.Decoded()
 	switch p := decoded.Body.(type) {
@@ -97,14 +96,14 @@ func (c *changer) printBalancer(name string, outputs json.RawMessage) {
 	}
 }
 
-// settingsText returns a text with the settings that were made on a node.
+// settingsText says what was changed on a node.
 func settingsText(on *journal.KubeconfigsSet) string {
 	if on == nil {
 		return "restarted the kubelet"
 	}
-	var said []string
+	var changes []string
 	for _, file := range on.Files {
-		said = append(said, fmt.Sprintf("set %s (was %s)", file.Path, kubeconfig.Redacted(file.From)))
+		changes = append(changes, fmt.Sprintf("set %s (was %s)", file.Path, kubeconfig.Redacted(file.From)))
 	}
-	return strings.Join(append(said, "restarted the kubelet"), "; ")
+	return strings.Join(append(changes, "restarted the kubelet"), "; ")
 }

@@ -65,7 +65,7 @@ manifest if it has none.
 If a kubelet does not reach the new server, it gets its former server back, and no further node is
 changed. A lost node delays no other; the result names it. The operator continues if this command is
 interrupted or loses its terminal, and the next operator continues if this one ends. The same
-command joins a change that is open; after its end, it changes all nodes again, which is harmless.
+command joins an open change. After an ended change, it changes all nodes again, which is harmless.
 
 The last line has the result: "Result: success", or what is left, why, and the command to continue.
 
@@ -163,8 +163,7 @@ type changer struct {
 	dial    func(ctx context.Context) (operator, error)
 	// operator is the connection to the operator, or nil.
 	operator operator
-	// requestSent is true after the request was sent, even without an answer. before is the number of the last event
-	// before the request.
+	// requestSent is true if the request may have been sent. before is the number of the last event before that.
 	requestSent bool
 	before      uint64
 	// action is the id of the change's action, "" until it is admitted. last is the number of its last handled event.
@@ -259,7 +258,7 @@ func (c *changer) requestChange(ctx context.Context) error {
 	return nil
 }
 
-// isRequestRecorded reports whether the request is recorded although no answer came. A second request would restart
+// isRequestRecorded reports whether an earlier request without an answer is recorded. A second request would restart
 // every kubelet again.
 func (c *changer) isRequestRecorded(ctx context.Context) (recorded bool, err error) {
 	if !c.requestSent {

@@ -137,7 +137,7 @@ func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 // well, and nothing is purged by that.
 func TestAnOperatorThatLeavesIsAFailure(t *testing.T) {
 	op := purging(t, journal.OutcomeDone)
-	op.err = fmt.Errorf("ask on /var/lib/ekco/ekco.sock: %w", syscall.EPIPE)
+	op.err = fmt.Errorf("call the operator on /var/lib/ekco/ekco.sock: %w", syscall.EPIPE)
 	d := newDesk(t, op)
 	d.expect(d.types("purge-node", "worker-2"), exitFailed, "", "broken pipe")
 }
@@ -191,8 +191,8 @@ func TestWordsArePassedOn(t *testing.T) {
 		{[]string{"resume"}, api.ResumeRequest{}, "resumed everything"},
 		{[]string{"resume", "w"}, api.ResumeRequest{Name: "w"}, "resumed w"},
 		{[]string{"retry", "a", "--reason", "r"}, api.RetryRequest{Action: "a", Reason: "r"}, "a (light hall) is retried"},
-		{[]string{"retry", "a", "--force"}, api.RetryRequest{Action: "a", Force: true}, "a (light hall) is retried, overriding the holds that offer it"},
-		{[]string{"retry", "a", "--force", "--list", "1a"}, api.RetryRequest{Action: "a", Force: true, List: "1a"}, "a (light hall) is retried, overriding the holds that offer it"},
+		{[]string{"retry", "a", "--force"}, api.RetryRequest{Action: "a", Force: true}, "a (light hall) is retried, overriding the holds whose reasons name --force"},
+		{[]string{"retry", "a", "--force", "--list", "1a"}, api.RetryRequest{Action: "a", Force: true, List: "1a"}, "a (light hall) is retried, overriding the holds whose reasons name --force"},
 		{[]string{"cancel", "a"}, api.CancelRequest{Action: "a"}, "a (light hall) is asked to stop; it has changed nothing"},
 		{[]string{"journal", "accept", "--reason", "r"}, api.AcceptRequest{Reason: "r"}, "accepted"},
 		{[]string{"journal", "export", "-", "--node", "w"}, journal.Query{Node: "w"}, ""},
@@ -314,7 +314,7 @@ func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
 			d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
 			d.expect(exitFailed, exitFailed, "", "which does not listen on the socket next to it")
 		}
-		d.expect(d.types("operator"), exitFailed, "", "stop that one first")
+		d.expect(d.types("operator"), exitFailed, "", "stop the other one first")
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// completionTimeout limits one completion.
 const completionTimeout = 2 * time.Second
 
 // addCompletionCommand replaces cobra's completion command. Cobra's command prints its help and succeeds if the shell
@@ -111,7 +110,6 @@ func (a *app) actionIDs(cmd *cobra.Command) []string {
 // maxEnded is the maximum number of ended actions that a shell offers.
 const maxEnded = 50
 
-// actionsOfHistory returns the open actions and the latest ended ones, newest first.
 func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
@@ -123,7 +121,7 @@ func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
 	return actionsKnown(ctx, backend)
 }
 
-// actionsKnown returns the ids of actions that it can read before ctx ends.
+// actionsKnown returns the ids of the open actions and the latest ended ones that it can read before ctx ends.
 func actionsKnown(ctx context.Context, backend api.Backend) []string {
 	var ids []string
 	if status, err := backend.Status(ctx); err == nil {

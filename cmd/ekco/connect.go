@@ -21,8 +21,8 @@ type connection struct {
 	// running is true if an operator answers; otherwise the command reads the file.
 	running bool
 	close   func()
-	// again reconnects to the operator after a lost connection.
-	again func(ctx context.Context) (operator, error)
+	// redial reconnects to the operator after a lost connection.
+	redial func(ctx context.Context) (operator, error)
 }
 
 // connect connects to the operator that has the journal open, or opens the file if no operator runs.
@@ -33,8 +33,8 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	}
 	reached, err := a.dialOperator(ctx, cfg)
 	if err == nil {
-		again := func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) }
-		return &connection{Backend: reached, running: true, close: reached.Close, again: again}, nil
+		redial := func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) }
+		return &connection{Backend: reached, running: true, close: reached.Close, redial: redial}, nil
 	}
 	if !errors.Is(err, api.ErrNoOperator) {
 		return nil, err
@@ -105,7 +105,7 @@ func (a *app) dialOperator(ctx context.Context, cfg config.Config) (operator, er
 	return reached, err
 }
 
-// dialOperator dials the socket, and the spare one if nobody listens on the first.
+// dialOperator dials the socket, and the spare one if no process listens on the first.
 func dialOperator(ctx context.Context, socket, spare string) (operator, error) {
 	client, err := api.Dial(ctx, socket)
 	if errors.Is(err, api.ErrNoOperator) {
@@ -125,7 +125,7 @@ const (
 	returnRetry   = time.Second
 )
 
-// awaitOperator dials until an operator answers, returnTimeout has passed, or no operator can start.
+// awaitOperator dials until an operator answers, returnTimeout has passed, or dial returns errWorkerLeft.
 func awaitOperator(ctx context.Context, dial func(context.Context) (operator, error)) (operator, error) {
 	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
 	defer cancel()
@@ -144,7 +144,7 @@ func awaitOperator(ctx context.Context, dial func(context.Context) (operator, er
 	}
 }
 
-// explainSilence adds to the error of a silent operator which process has the journal open.
+// explainSilence adds to the error of an operator that does not answer whether a process has the journal open.
 func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence error) error {
 	file, err := a.fileBackend(cfg)
 	if err != nil {

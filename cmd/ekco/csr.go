@@ -29,8 +29,7 @@ func kubeletCSRsOf(c cluster) ring.Capability {
 	}
 }
 
-// reachCSRs creates the client. It sends no request.
-func reachCSRs(config *rest.Config) (csr.API, error) {
+func newCSRClient(config *rest.Config) (csr.API, error) {
 	return csr.NewClient(config, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 }
 

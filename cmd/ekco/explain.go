@@ -74,7 +74,7 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 		if output != "text" {
 			return view.Value(a.stdout, problemsOf(status), output)
 		}
-		return view.Problems(a.paper(output), status, options)
+		return view.Problems(a.wrappedStdout(output), status, options)
 	}
 	requests := resolveName(status, word)
 	if len(requests) == 0 {
@@ -94,17 +94,17 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 	if output != "text" {
 		return view.Value(a.stdout, things, output)
 	}
-	return view.Things(a.paper(output), things, status, options)
+	return view.Things(a.wrappedStdout(output), things, status, options)
 }
 
-// endingsRead is how many ended actions of a thing explain reads at most.
-const endingsRead = 20
+// maxEndings is the maximum number of ended actions that explain reads for a thing.
+const maxEndings = 20
 
-// addEndings adds the last action of each kind that ended: the state keeps only those that decide what EKCO does next.
+// addEndings adds the last ended action of each kind, because the state has only endings that later decisions need.
 func addEndings(ctx context.Context, backend api.Backend, thing *api.ThingExplanation) {
 	subject := thing.Subject
 	query := journal.Query{
-		Kind: subject.Kind, Name: subject.Name, UID: subject.UID, Types: []journal.Type{journal.TypeActionEnded}, Reverse: true, Limit: endingsRead,
+		Kind: subject.Kind, Name: subject.Name, UID: subject.UID, Types: []journal.Type{journal.TypeActionEnded}, Reverse: true, Limit: maxEndings,
 	}
 	for event, err := range backend.Events(ctx, query, false) {
 		if err != nil {
@@ -156,7 +156,7 @@ func resolveName(status api.Status, word string) (requests []api.ThingRequest) {
 
 // explainEnded shows the steps of an action that has ended.
 func (a *app) explainEnded(ctx context.Context, backend *connection, status api.Status, word string, options view.Options) error {
-	tree, err := view.NewHistory(a.paper(""), "tree", options)
+	tree, err := view.NewHistory(a.wrappedStdout(""), "tree", options)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	if err := a.hintAtUnknown(ctx, backend, flags); err != nil {
 		return err
 	}
-	printer, err := view.NewHistory(a.paper(flags.outputFormat()), flags.outputFormat(), view.Options{
+	printer, err := view.NewHistory(a.wrappedStdout(flags.outputFormat()), flags.outputFormat(), view.Options{
 		Color: a.useColor(), Live: flags.follow, Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words, Zone: flags.zone, Now: a.now(),
 	})
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *historyStream) events(ctx context.Context, query journal.Query, follow 
 
 // followHistory prints new events until the command is interrupted, also across restarts of the operator.
 func (a *app) followHistory(ctx context.Context, stream *historyStream, query journal.Query) error {
-	var again reconnectLimit
+	var reconnects reconnectLimit
 	for {
 		query.After = stream.last
 		settled := a.watchTrouble(ctx, stream.backend.Backend, stream.sign)
@@ -161,7 +161,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 			return err
 		}
 		_, _ = fmt.Fprintf(a.stderr, "ekco: lost the connection to the operator: %s; waiting until it answers again\n", view.Clean(err.Error()))
-		back, dialErr := again.await(ctx, stream.last, err, stream.backend.again)
+		back, dialErr := reconnects.await(ctx, stream.last, err, stream.backend.redial)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the user interrupted it

@@ -48,7 +48,7 @@ func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) 
 		return err
 	}
 	if status.Journal.SafeMode == nil && status.Journal.Outdated == nil {
-		return nil // Accept returns the error
+		return nil // the request returns the error
 	}
 	for _, line := range a.acceptConsequences(status) {
 		_, _ = fmt.Fprintln(a.stderr, view.Clean(line))

@@ -16,7 +16,6 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// unprovedHelp is a help text: what an intact chain does not prove.
 const unprovedHelp = `A writer of the file could have replaced all of it, with another valid chain. To detect
 that, keep the head in another place and compare: ekco journal verify --expect %s
 `
@@ -32,7 +31,7 @@ func newJournalVerifyCommand(a *app) *cobra.Command {
 		Long: `Checks the whole journal: that no record was changed and none is missing. While an
 operator runs it checks the journal in use, otherwise the file, in a separate process.
 It prints the head (the number and the hash of the last event, which depends on all
-events before it), and for each loss of events which events and what time were lost.
+events before it), and the events and the period of each loss of events.
 With --expect it also checks that an event still has the given hash. The exit code is
 1 if anything is wrong, and 3 if the file is not a journal of EKCO.`,
 		Example: `  ekco journal verify

@@ -28,7 +28,7 @@ type balancerTrial struct {
 	manifest bool
 }
 
-// confirm returns the [loadbalancer.Host.Confirm] for the change, or nil for no trial.
+// confirm returns the [loadbalancer.Host.Confirm] for the change, or nil if the task must not undo the change.
 func (t balancerTrial) confirm(ctx context.Context) func(context.Context, journal.LoadBalancerOnNode) error {
 	if t.within == 0 {
 		return nil

@@ -109,7 +109,7 @@ func TestACancelSaysWhatTheActionIsOnceItWasAskedToStop(t *testing.T) {
 	}{
 		"past its point of no return by then": {
 			func(a *journal.ActionRecord) { a.PastNoReturn = true }, exitFailed, "",
-			"cancel " + purgeID + ": past the point of no return when it was asked to stop; it continues: ekco history --action " + purgeID + " --follow\n",
+			"cancel " + purgeID + ": past the point of no return when it was asked to stop; it continues; follow it with: ekco history --action " + purgeID + " --follow\n",
 		},
 		"a step has begun": {
 			func(a *journal.ActionRecord) { a.Steps = map[string]journal.StepRecord{"a": {Open: true}} }, exitDone,
@@ -174,7 +174,7 @@ func TestWhatAnActionWaitsForIsSaidWhereItCanNeitherBeStoppedNorRetried(t *testi
 		t.Errorf("the operator was told %v", op.words)
 	}
 	err := pastNoReturnError(op.status, op.status.Actions[0], false)
-	if text := err.Error(); !errors.Is(err, fsm.ErrPastNoReturn) || strings.Contains(text, "delete-node") || !strings.Contains(text, "EKCO does not run") {
+	if text := err.Error(); !errors.Is(err, fsm.ErrPastNoReturn) || strings.Contains(text, "delete-node") || !strings.Contains(text, "no operator runs") {
 		t.Errorf("without an operator it says %q", text)
 	}
 	if text := retriedText(false, true); !strings.HasPrefix(text, " will be retried when EKCO starts, ") {

@@ -19,8 +19,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// maxOpenReports is the number of reports that are requested at a time. It is large enough to use all slots, and small
-// because open actions need space in the mirror.
+// maxOpenReports is the maximum number of open reports: enough for all host tasks that run at a time, and few because
+// open actions need space in the mirror.
 const maxOpenReports = 2 * hosttask.AtOnce
 
 // nodeReportState is the unfinished report of one node.
@@ -49,11 +49,10 @@ type reporter struct {
 	// byAction has the requested reports that have not ended, by action id.
 	byAction map[string]*nodeReportState
 	// last is the last event that was read.
-	last  uint64
-	began time.Time
-	sign  *statusLine
-	// regains limits the reconnects to an operator.
-	regains reconnectLimit
+	last       uint64
+	began      time.Time
+	sign       *statusLine
+	reconnects reconnectLimit
 }
 
 // collectReports returns the reports when all have ended, or when it cannot wait any longer.
@@ -101,7 +100,7 @@ func openActionText(action string) string {
 // reconnect reconnects to an operator that continues the work.
 func (r *reporter) reconnect(ctx context.Context, lost error) error {
 	r.warn("lost the connection to the operator: %v; waiting until it, or an operator that replaces it, answers", lost)
-	back, err := r.regains.await(ctx, r.last+uint64(r.asked), lost, r.conn.again)
+	back, err := r.reconnects.await(ctx, r.last+uint64(r.asked), lost, r.conn.redial)
 	if err != nil {
 		return err
 	}
@@ -194,7 +193,6 @@ func (r *reporter) catchUp(ctx context.Context, action string) error {
 	return nil
 }
 
-// handleEvent handles an event of one of the reports.
 func (r *reporter) handleEvent(event journal.Event) {
 	report := r.byAction[event.Action]
 	if report == nil {

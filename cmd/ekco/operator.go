@@ -50,7 +50,7 @@ with 2 if there is one.`,
 			return runOperator(cmd.Context(), cfg, log)
 		},
 	}
-	cmd.Flags().StringVar(&check, "check-config", "", "check this configuration file and exit, without a look at the environment and other flags")
+	cmd.Flags().StringVar(&check, "check-config", "", "check this configuration file and exit; the environment and other flags are ignored")
 	config.RegisterOperatorFlags(cmd.Flags())
 	return cmd
 }
@@ -76,7 +76,7 @@ func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error
 	}
 	switch {
 	case errors.Is(err, journal.ErrLocked):
-		return fmt.Errorf("%w; only one EKCO can use it: stop that one first", err)
+		return fmt.Errorf("%w; only one EKCO can use the journal: stop the other one first", err)
 	case err != nil && !errors.Is(err, context.Canceled):
 		return err
 	}

@@ -21,8 +21,8 @@ func newPauseCommand(a *app) *cobra.Command {
 		Short: "Stop EKCO from starting actions, for the cluster or one node",
 		Long: `Stops EKCO from starting actions automatically until "ekco resume", or for a time.
 EKCO continues to observe. The pause is in the journal and survives restarts. It is also
-in the mirror in the cluster, for the loss of this machine, unless the answer says that
-it is not. Without NAME it applies to the whole cluster. A NAME without a kind means the
+in the mirror in the cluster, and so survives the loss of this machine, unless the answer
+says otherwise. Without NAME it applies to the whole cluster. A NAME without a kind means the
 node of that name, if there is one; for another thing, give KIND/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"
@@ -137,10 +137,10 @@ func nameOrAll(name string) string {
 	return view.Clean(name)
 }
 
-// runRecorded sends a command to the operator, or writes it to the journal, and prints the result.
-func (a *app) runRecorded(cmd *cobra.Command, word func(*connection) (string, error)) error {
+// runRecorded calls send, which sends a command to the operator or writes it to the journal, and prints the result.
+func (a *app) runRecorded(cmd *cobra.Command, send func(*connection) (string, error)) error {
 	return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
-		done, err := word(backend)
+		done, err := send(backend)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,6 @@ func (a *app) runRecorded(cmd *cobra.Command, word func(*connection) (string, er
 	})
 }
 
-// printRecorded prints that the command was recorded.
 func (a *app) printRecorded(backend *connection, done string) error {
 	if !backend.running {
 		done += "; no operator runs, so it is written to the journal for the next start, and the mirror in the cluster does not have it until then"

@@ -89,7 +89,7 @@ func TestASocketThatIsNotForThisUserIsNoReasonToReadTheFile(t *testing.T) {
 	d := newDesk(t, nil)
 	written(t, d)
 	d.app.dial = func(context.Context, string, string) (operator, error) {
-		return nil, fmt.Errorf("ask on x: %w", api.ErrForbidden)
+		return nil, fmt.Errorf("call the operator on x: %w", api.ErrForbidden)
 	}
 	d.expect(d.types("status"), exitFailed, "", "run this as root")
 }

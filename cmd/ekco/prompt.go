@@ -26,7 +26,7 @@ const maxHeld = 256 << 10
 // backlog keeps the last part of the bytes that are written to it.
 type backlog struct {
 	content []byte
-	left    int // bytes that were dropped
+	dropped int // bytes
 }
 
 // add keeps up to twice maxHeld, so that not every write has to copy the buffer.
@@ -46,7 +46,7 @@ func (b *backlog) trim() {
 	if end := bytes.IndexByte(b.content[cut-1:], '\n'); end >= 0 && cut+end < len(b.content) {
 		cut += end
 	}
-	b.left += cut
+	b.dropped += cut
 	b.content = bytes.Clone(b.content[cut:])
 }
 
@@ -54,8 +54,8 @@ func (b *backlog) trim() {
 // a reader.
 func (b *backlog) flush(w io.Writer) {
 	b.trim()
-	if b.left > 0 {
-		_, _ = fmt.Fprintf(w, "(%d bytes that were written while the question waited are left out)\n", b.left)
+	if b.dropped > 0 {
+		_, _ = fmt.Fprintf(w, "(%d bytes of output were dropped while the question waited)\n", b.dropped)
 	}
 	_, _ = w.Write(b.content)
 	*b = backlog{}

@@ -54,7 +54,7 @@ func TestOfALongLogDuringAQuestionTheEndIsShownInWholeLines(t *testing.T) {
 	got := heldBack(t, lines...)
 	note, rest, _ := strings.Cut(got, "\n")
 	left := len(lines)*len(lines[0]) - len(rest)
-	if want := fmt.Sprintf("(%d bytes that were written while the question waited are left out)", left); note != want {
+	if want := fmt.Sprintf("(%d bytes of output were dropped while the question waited)", left); note != want {
 		t.Errorf("noted %q, want %q", note, want)
 	}
 	if len(rest) > maxHeld || len(rest) < maxHeld-len(lines[0]) {

@@ -47,8 +47,7 @@ type follower struct {
 	// unrecorded is the last warning about events that could not be written. asked is the time of the last check.
 	unrecorded string
 	asked      time.Time
-	// regains limits the reconnects to an operator.
-	regains reconnectLimit
+	reconnects reconnectLimit
 }
 
 // follow prints the events of the action until the action has ended.
@@ -100,7 +99,7 @@ func (f *follower) reconnect(ctx context.Context, lost error) (operator, error) 
 		f.warn("lost the connection to the operator: %v", lost)
 		f.warn("%s is in the journal; waiting for an operator that resumes it", f.action)
 	}
-	back, err := f.regains.await(ctx, f.last, lost, f.successor)
+	back, err := f.reconnects.await(ctx, f.last, lost, f.successor)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errWorkerLeft):
 		return nil, err
@@ -189,7 +188,7 @@ func (f *follower) printEvent(ctx context.Context, event journal.Event) {
 	text := strings.TrimPrefix(view.Sentence(f.app.words, decoded), view.Clean(f.action)+": ")
 	f.print("%8s  %s", words.Span(f.elapsed()), text)
 	if event.Type == journal.TypeActionHeld {
-		// Print the hint in full each time.
+		// Do not use print, which would shorten a repeated hint.
 		_, _ = fmt.Fprintln(f.app.stdout, "          it continues automatically when that is gone"+f.cancelHint(ctx))
 	}
 }

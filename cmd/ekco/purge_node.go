@@ -29,8 +29,8 @@ func newPurgeNodeCommand(a *app) *cobra.Command {
 		Short: "Remove a node from the cluster for good",
 		Long: `Removes a node from the cluster for good, and shows each step. The running operator does
 the work; it continues if this command is interrupted or loses its terminal. If no operator
-runs, this command does the work itself, unless the cluster shows that one with another
-journal may run. An interrupted purge of the node is resumed.
+runs, this command does the work itself. It refuses if the cluster shows that an operator
+with another journal may run. An interrupted purge of the node is resumed.
 
 EKCO refuses to purge a ready node if too few other nodes of its role would be left. On a
 terminal the command says what the purge costs, and asks. Without a terminal it continues
@@ -90,8 +90,8 @@ type purger struct {
 	ended <-chan struct{}
 	// workerIsCommand is true if another command does the work.
 	workerIsCommand bool
-	// again reconnects to the operator after a lost connection.
-	again func(ctx context.Context) (operator, error)
+	// redial reconnects to the operator after a lost connection.
+	redial func(ctx context.Context) (operator, error)
 	// recordedAs reads the state of an action from the file; see [app.openRecorded].
 	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
 	// answered has the shown warnings with their answers. They are kept when another process continues the work, so
@@ -126,7 +126,7 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	defer stop()
 	p := &purger{
 		app: a, flags: flags, prompt: prompt,
-		again: func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) },
+		redial: func(ctx context.Context) (operator, error) { return a.dialOperator(ctx, cfg) },
 		recordedAs: func(ctx context.Context, action string) (operator, bool, error) {
 			return a.openRecorded(ctx, cfg, action)
 		},
@@ -154,8 +154,8 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 	return p.run(ctx, p.flags.request(cfg, !p.app.askable && !p.flags.yes))
 }
 
-// request returns the request. unasked is true if no person could confirm it. It has the ready minimums and the setting
-// for Rook only if the user gave them; otherwise the operator's settings apply.
+// request returns the request, with only those settings that the user gave; otherwise the operator's settings apply.
+// unasked is true if no person could confirm the request.
 func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
@@ -196,7 +196,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		if p.flags.force {
 			command += " --force"
 		}
-		return view.Explanation(p.app.paper(p.flags.output), explained, command, p.app.useColor())
+		return view.Explanation(p.app.wrappedStdout(p.flags.output), explained, command, p.app.useColor())
 	}
 	if explained.AlreadyDone {
 		p.print("%s", explained.Message)

@@ -39,15 +39,14 @@ func measureCalls(metrics *api.Metrics, log *slog.Logger) externalCalls {
 	return externalCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
 }
 
-// externalClients has the clients of a purge that do not use the Kubernetes API.
+// externalClients has the clients of etcd, Rook and Ceph.
 type externalClients struct {
 	etcd etcd.Dial
 	rook rook.API
 	ceph ceph.API
 }
 
-// newExternalClients returns the clients of a purge. With readOnly they refuse changes. They send nothing before a
-// purge.
+// newExternalClients creates the clients, without sending a request. With readOnly they refuse changes.
 func newExternalClients(cfg config.Config, readOnly bool, restConfig *rest.Config, calls externalCalls) (externalClients, error) {
 	installed, err := rook.NewClient(restConfig, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {

@@ -34,19 +34,18 @@ func (a *app) openRecorded(ctx context.Context, cfg config.Config, action string
 	return file, over, nil
 }
 
-// successor connects to the process that has the journal open after the former one was lost. If the former one was a
-// command, it can also return the file. If it was an operator, it does not open the file, because the operator will
-// return and need it.
+// successor connects to the process that replaces the lost one. After a lost command, it can also return the journal's
+// file. After a lost operator, it does not open the file, because the next operator needs it.
 func (f *follower) successor(ctx context.Context) (operator, error) {
-	reached, err := f.again(ctx)
+	reached, err := f.redial(ctx)
 	if f.workerIsCommand && errors.Is(err, api.ErrNoOperator) {
 		return f.findActionInJournal(ctx, err)
 	}
 	return reached, err
 }
 
-// findActionInJournal returns the journal's file if the action has ended in it. It returns errWorkerLeft if no process
-// continues the action, and whyNoOperator if a process has the file open.
+// findActionInJournal returns the journal's file if the action has ended in it, and errWorkerLeft if the action is open
+// in it. If it cannot read the file, for example because a process has it open, its error wraps whyNoOperator.
 func (f *follower) findActionInJournal(ctx context.Context, whyNoOperator error) (operator, error) {
 	file, over, err := f.recordedAs(ctx, f.action)
 	switch {

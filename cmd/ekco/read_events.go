@@ -20,7 +20,7 @@ type streamed struct {
 func readEvents(ctx context.Context, backend api.Backend, query journal.Query) (events <-chan streamed, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := make(chan streamed)
-	hand := func(next streamed) bool {
+	send := func(next streamed) bool {
 		select {
 		case stream <- next:
 			return true
@@ -31,11 +31,11 @@ func readEvents(ctx context.Context, backend api.Backend, query journal.Query) (
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		for event, err := range backend.Events(ctx, query, true) {
-			if !hand(streamed{event: event, err: err}) || err != nil {
+			if !send(streamed{event: event, err: err}) || err != nil {
 				return
 			}
 		}
-		hand(streamed{err: errors.New("the stream of events ended")})
+		send(streamed{err: errors.New("the stream of events ended")})
 	})
 	return stream, func() {
 		cancel()

@@ -60,7 +60,6 @@ command line or the configuration makes no sense.`,
 	return cmd
 }
 
-// changedNamesText returns a text with the changed names.
 func changedNamesText(changed certificates.ChangedNames) string {
 	if changed.Unchanged {
 		return "The API server's certificate has these names already: " + strings.Join(changed.Included, ", ") + "\n"

@@ -22,8 +22,8 @@ func newRetryCommand(a *app) *cobra.Command {
 object has one open action, its name is enough. A running action is not changed.
 
 With --force it also overrides the present hold, if the reason in "ekco status"
-names --force: the reason also says what may be lost. It overrides no other holds
-and no later ones. If the reason is a list, --list must name the list: the reason
+names --force: the reason also says what may be lost. It overrides no other and no
+later holds. If the reason is a list, --list must name the list: the reason
 has the command. If the list has changed since, it overrides nothing.`,
 		Example: `  ekco retry worker-2
   ekco retry purge-worker-2-57-3f9a --reason "the API server is back"
@@ -86,7 +86,7 @@ func retriedText(running, force bool) string {
 		text = " will be retried when EKCO starts"
 	}
 	if force {
-		text += ", overriding the holds that offer it"
+		text += ", overriding the holds whose reasons name --force"
 	}
 	return text
 }

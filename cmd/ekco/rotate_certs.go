@@ -43,7 +43,7 @@ Subjects, names, usages and kinds of keys are kept; the keys are new.
 
 The command creates and checks all new certificates before it replaces the first one. It restarts
 the API server, the controller manager and the scheduler if a certificate of theirs is new, by an
-annotation in their manifests. If one does not come back, it gets its old certificates again. The
+annotation in their manifests. If one does not come back, its old certificates are restored. The
 old files of the last three runs stay in /etc/kubernetes/ekco-certificates.
 
 The command needs neither the cluster nor an operator, and writes to no journal, so it also works

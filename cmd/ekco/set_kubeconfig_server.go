@@ -54,7 +54,7 @@ neither the cluster nor an operator, and writes to no journal.`,
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the API server's `address`, with its scheme (required)")
 	cmd.Flags().StringVar(&etc, "host-etc-dir", "/etc", "the host's /etc")
-	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well, which primaries have")
+	cmd.Flags().BoolVar(&admin, "admin", false, "also set the server in admin.conf, which primaries have")
 	complete(cmd, "server", noCompletion)
 	return cmd
 }
@@ -87,7 +87,7 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the API server's address")
 	cmd.Flags().StringVar(&etc, "host-etc-dir", "/host/etc", "the host's /etc")
-	cmd.Flags().BoolVar(&admin, "admin", false, "admin.conf as well")
+	cmd.Flags().BoolVar(&admin, "admin", false, "also set the server in admin.conf")
 	cmd.Flags().BoolVar(&confirm, strings.TrimPrefix(actionsbalancer.Confirm, "--"), false, "restore the former server if the kubelet does not work with the new one")
 	return cmd
 }
@@ -162,7 +162,7 @@ func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit,
 	if err != nil {
 		return nil, nil, err
 	}
-	host.MinActiveTime = a.kubeletSteady
+	host.MinActiveTime = a.kubeletMinActiveTime
 	unit, err := host.Unit(ctx, kubelet)
 	if err != nil {
 		return nil, nil, errors.Join(err, host.Close())
@@ -213,7 +213,7 @@ func (a *app) moveKubelet(ctx context.Context, etc string, names []string, serve
 	return set, err
 }
 
-// setServer sets the server in a kubeconfig, and returns the former server.
+// setServer sets the server in a kubeconfig, and returns the clusters with their former servers.
 func (a *app) setServer(file kubeconfig.File, server string) (set []journal.KubeconfigSet, err error) {
 	changes, err := file.SetServer(server)
 	if err != nil {

@@ -41,7 +41,7 @@ func hostOf(t *testing.T, d *desk, units ...string) (etc string, host *systemdte
 			t.Fatal(err)
 		}
 	}
-	d.app.kubeletSteady = time.Millisecond
+	d.app.kubeletMinActiveTime = time.Millisecond
 	before := d.app.env
 	d.app.env = func(name string) (string, bool) {
 		if name == envSystemBus {

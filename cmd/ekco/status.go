@@ -53,7 +53,7 @@ OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be rea
 				if err := requireKnownName(status, options.Name); err != nil {
 					return err
 				}
-				if err := view.Status(a.paper(output), status, output, options); err != nil || !check {
+				if err := view.Status(a.wrappedStdout(output), status, output, options); err != nil || !check {
 					return err
 				}
 				return checkExit(status.Verdict)

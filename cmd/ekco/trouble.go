@@ -74,8 +74,8 @@ const (
 	troubleCheckInterval = 5 * time.Second
 )
 
-// printTrouble prints that the journal cannot be written, so that there are no events. It also prints the result so
-// far, which no event has.
+// printTrouble prints that the journal cannot be written, because there are no events then. It also prints the result
+// that could not be recorded.
 func (f *follower) printTrouble(ctx context.Context) {
 	now := f.app.now()
 	if now.Sub(f.lastNews) < troubleCheckAfter || now.Sub(f.asked) < troubleCheckInterval {

@@ -5,6 +5,6 @@
 //
 // Each benchmark reports its figures with b.ReportMetric; ns/op is of no
 // interest. Everything listens on loopback, and every process ends with its
-// benchmark. The environment variable EKCO_BINARY names another binary to
-// measure than the one that "make build" makes.
+// benchmark. The environment variable EKCO_BINARY names the binary to measure;
+// by default it is that of "make build".
 package bench

@@ -74,8 +74,8 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// withoutOwnPool prevents that the mgr creates a pool with two copies. The pool would be lost together with the two
-// hosts that have both copies.
+// withoutOwnPool prevents the mgr from creating a pool with two copies. The pool would be lost together with the two
+// hosts that have the copies.
 func (c *Cluster) withoutOwnPool() {
 	c.t.Helper()
 	// Until a mgr runs, the monitor accepts the name of the mgr's option only with --force.
@@ -249,7 +249,7 @@ func (c *Cluster) checkDaemons() {
 	c.t.Helper()
 	for _, d := range c.daemons() {
 		if !d.Running() {
-			c.t.Fatalf("%s ended by itself", d)
+			c.t.Fatalf("%s ended, and the test did not stop it", d)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (c *Cluster) Program() []string { return []string{"ceph", "--conf", c.conf}
 // Conf returns the path of ceph.conf. With this path in CEPH_CONF, plain ceph commands use the cluster.
 func (c *Cluster) Conf() string { return c.conf }
 
-// Ceph runs a ceph command, and ends the test if it fails. It waits at most 30 s for a monitor.
+// Ceph runs a ceph command, and ends the test if it fails. It waits at most 10 minutes for a monitor.
 func (c *Cluster) Ceph(args ...string) string {
 	c.t.Helper()
 	output, err := c.Try(args...)
@@ -97,7 +97,7 @@ func (c *Cluster) ReadWithin(pool, object string, limit time.Duration) (string, 
 	defer cancel()
 	content, err := run(exec.CommandContext(ctx, "rados", "--conf", c.conf, "-p", pool, "get", object, "-"))
 	if ctx.Err() != nil && c.t.Context().Err() == nil {
-		err = fmt.Errorf("read %s of pool %s: no answer within %s, as of a pool that is not served", object, pool, limit)
+		err = fmt.Errorf("read %s of pool %s: no answer within %s; is the pool served?", object, pool, limit)
 	}
 	return content, err
 }

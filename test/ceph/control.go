@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/test/child"
 )
 
-// Hosts returns the OSDs with which the hosts were started, or which were added later. Any goroutine may call it.
+// Hosts returns the OSDs of each host, including stopped and added ones. Any goroutine may call it.
 func (c *Cluster) Hosts() map[string][]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

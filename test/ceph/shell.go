@@ -28,7 +28,7 @@ func (c *Cluster) ask(question string, answer any) {
 		c.shell = c.startShell()
 	}
 	a := c.shell
-	late := time.AfterFunc(await.HangTimeout, func() { _ = a.program.Process.Kill() }) // it fails when it has ended
+	late := time.AfterFunc(await.HangTimeout, func() { _ = a.program.Process.Kill() }) // it fails if the process has ended
 	defer late.Stop()
 	_, err := fmt.Fprintln(a.stdin, question)
 	if err == nil {
@@ -57,7 +57,7 @@ func (c *Cluster) startShell() *shell {
 	}
 	a.stdin, a.answers = to, json.NewDecoder(answers)
 	c.t.Cleanup(func() {
-		_ = a.program.Process.Kill() // it fails when it has ended
+		_ = a.program.Process.Kill() // it fails if the process has ended
 		_ = a.program.Wait()
 		if c.t.Failed() {
 			c.t.Logf("stderr of the interactive ceph:\n%s", a.problems.Bytes())

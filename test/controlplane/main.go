@@ -1,5 +1,5 @@
 // Command controlplane runs a real Kubernetes control plane on loopback, with
-// simulated nodes, for EKCO's tests and demo. See the README beside it.
+// simulated nodes, for EKCO's tests and demo. See the README in this directory.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func main() {
 	args := os.Args[1:]
-	// By the name of an embedded program it is that: so an image has them all.
+	// Under the name of an embedded program, run that program: images have links to this binary.
 	if name := filepath.Base(os.Args[0]); slices.Contains(component.Names(), name) {
 		args = append([]string{name}, args...)
 	}

@@ -14,9 +14,9 @@ const (
 	ToolsPod = "rook-ceph-tools"
 )
 
-// RookYAML is Rook's namespace, the definition of CephClusters, and Rook's
-// operator. It is to be applied, and the definition established, before the
-// rest.
+// RookYAML has Rook's namespace, the definition of CephClusters, and Rook's
+// operator. Apply it, and wait until the definition is established, before other
+// objects.
 //
 //go:embed rook.yaml
 var RookYAML string

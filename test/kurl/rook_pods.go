@@ -2,7 +2,7 @@ package kurl
 
 import "fmt"
 
-// These objects belong to the settings that Rook gives its pods.
+// These are names of objects in [RookPods].
 const (
 	RookOperatorConfig = "rook-ceph-operator-config"
 	RookAgent          = "rook-ceph-agent"
@@ -42,7 +42,7 @@ func agent() any {
 	}
 }
 
-// mdsApart returns the affinity term that prevents that two MDS share a value of the topology key.
+// mdsApart returns the affinity term that keeps two MDS from sharing a value of the topology key.
 func mdsApart(topologyKey string) map[string]any {
 	return map[string]any{
 		"topologyKey": topologyKey,

@@ -34,10 +34,10 @@ type Steady struct {
 	// idle has functions that close the permanent connections.
 	idle []func()
 
-	mu    sync.Mutex
-	books map[string]*entry
-	did   Did
-	last  time.Time
+	mu      sync.Mutex
+	records map[string]*entry
+	did     Did
+	last    time.Time
 	// deleted is when the last deletion began.
 	deleted time.Time
 }
@@ -93,7 +93,7 @@ func StartSteady(tb testing.TB, address, bucket string, rate int) *Steady {
 func StartSteadyAs(tb testing.TB, address, bucket string, rate int, access, secret string) *Steady {
 	tb.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
-	s := &Steady{tb: tb, bucket: bucket, rate: rate, stop: stop, books: map[string]*entry{}, last: time.Now()}
+	s := &Steady{tb: tb, bucket: bucket, rate: rate, stop: stop, records: map[string]*entry{}, last: time.Now()}
 	tb.Cleanup(func() { s.Stop() })
 	for id := range writers {
 		// A request without an answer is doubtful, and is not repeated.
@@ -104,11 +104,11 @@ func StartSteadyAs(tb testing.TB, address, bucket string, rate int, access, secr
 	return s
 }
 
-// dial returns a client with a single connection, which waits up to patience for each answer and tries each request up
-// to tries times. It also returns a function that closes the idle connection.
-func dial(tb testing.TB, address, access, secret string, patience time.Duration, tries int) (*minio.Client, func()) {
+// dial returns a client with a single connection, which waits up to answerTimeout for each answer and tries each request
+// up to tries times. It also returns a function that closes the idle connection.
+func dial(tb testing.TB, address, access, secret string, answerTimeout time.Duration, tries int) (*minio.Client, func()) {
 	tb.Helper()
-	transport := &http.Transport{MaxConnsPerHost: 1, ResponseHeaderTimeout: patience}
+	transport := &http.Transport{MaxConnsPerHost: 1, ResponseHeaderTimeout: answerTimeout}
 	client, err := minio.New(address, &minio.Options{
 		Creds: credentials.NewStaticV4(access, secret, ""), Transport: transport, MaxRetries: tries, Region: "us-east-1",
 	})
@@ -169,10 +169,10 @@ func (s *Steady) request(ctx context.Context, client *minio.Client, key, content
 func (s *Steady) note(key, content string, sent time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.books[key]
+	of := s.records[key]
 	if of == nil {
 		of = &entry{}
-		s.books[key] = of
+		s.records[key] = of
 	}
 	const precise = "15:04:05.000"
 	of.requests = append(of.requests, fmt.Sprintf("%s to %s: %s: %v", sent.Format(precise), time.Now().Format(precise), brief(content), err))
@@ -216,12 +216,12 @@ func (s *Steady) Audit(address string) (wrong []string) {
 		if object.Err != nil {
 			s.tb.Fatalf("list bucket %s at %s: %v", s.bucket, address, object.Err)
 		}
-		if s.books[object.Key] == nil {
-			wrong = append(wrong, fmt.Sprintf("object %q is there, and nobody wrote it", object.Key))
+		if s.records[object.Key] == nil {
+			wrong = append(wrong, fmt.Sprintf("object %q exists, but this client did not write it", object.Key))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.books)) {
-		content, of := s.read(ctx, client, key), s.books[key]
+	for _, key := range slices.Sorted(maps.Keys(s.records)) {
+		content, of := s.read(ctx, client, key), s.records[key]
 		if content != of.acknowledged && !slices.Contains(of.doubtful, content) {
 			wrong = append(wrong, fmt.Sprintf("object %q is %s, and was acknowledged as %s; the requests were\n%s",
 				key, brief(content), brief(of.acknowledged), strings.Join(of.requests, "\n")))

@@ -65,7 +65,7 @@ func TestASteadyClientGoesOnOverItsConnectionsAndNoticesWhatIsLostOrBack(t *test
 
 	spoil(t, store.Address(0))
 	wrong := strings.Join(steady.Audit(store.Address(0)), "\n")
-	for _, want := range []string{"is not there, and was acknowledged as", "bytes, and was acknowledged as not there", `"stranger" is there, and nobody wrote it`} {
+	for _, want := range []string{"is not there, and was acknowledged as", "bytes, and was acknowledged as not there", `"stranger" exists, but this client did not write it`} {
 		if !strings.Contains(wrong, want) {
 			t.Errorf("it does not notice %q: %s", want, wrong)
 		}

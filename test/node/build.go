@@ -14,7 +14,7 @@ func Build(ctx context.Context, source, dir string) error {
 	install := exec.CommandContext(ctx, filepath.Join(source, "test/node/install.sh"))
 	install.Stderr = os.Stderr
 	if err := install.Run(); err != nil {
-		return fmt.Errorf("install what nodes are made of: %w", err)
+		return fmt.Errorf("install the programs of nodes: %w", err)
 	}
 	build := exec.CommandContext(ctx, filepath.Join(source, "test/controlplane/build.sh"))
 	build.Stderr = os.Stderr

@@ -139,7 +139,7 @@ func readySince(node *corev1.Node, since time.Time) (holds bool, seen string) {
 				fmt.Sprintf("%s at %s: %s", condition.Reason, condition.LastHeartbeatTime, condition.Message)
 		}
 	}
-	return false, "its kubelet has not said"
+	return false, "its kubelet has not reported whether it is ready"
 }
 
 // Disk returns the path on this machine of a path on the node's disk.

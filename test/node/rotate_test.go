@@ -250,7 +250,7 @@ func putsBack(t *testing.T, n *Node, component, file string) {
 		if err == nil || !strings.Contains(string(output), says) {
 			t.Fatalf("it does not say %q: %v", says, err)
 		}
-		if strings.Contains(string(output), `; the last line of its log: "I do not know --`) {
+		if strings.Contains(string(output), `; the last line of its log: "unknown command --`) {
 			break
 		}
 		if wait > await.HangTimeout {

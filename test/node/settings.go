@@ -58,7 +58,7 @@ kind: KubeProxyConfiguration
 mode: iptables
 clientConnection: {kubeconfig: /node/proxy.conf}
 hostnameOverride: %[1]s
-# An answer between pods of this node would else go past the proxy.
+# Without masquerading, answers between pods of this node would bypass the proxy.
 iptables: {masqueradeAll: true, minSyncPeriod: 100ms}
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 `
@@ -92,8 +92,7 @@ func writeSettings(dir, name, group string, n network) error {
 	return nil
 }
 
-// writeIdentities writes the node's certificates, and what a primary has of the CA and of the administrator's
-// credentials.
+// writeIdentities writes the node's certificates, and the files of the CA and of the administrator that a primary has.
 func writeIdentities(dir, name string, ca *authority, n network, server string) error {
 	kubelet, err := ca.issue("system:node:"+name, []string{"system:nodes"}, n.ip())
 	if err != nil {

@@ -34,7 +34,7 @@ func isIsolated() (bool, error) {
 func currentNamespace() (string, error) {
 	namespace, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
-		return "", fmt.Errorf("read which network namespace this is: %w", err)
+		return "", fmt.Errorf("read the current network namespace: %w", err)
 	}
 	return namespace, nil
 }

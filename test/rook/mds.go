@@ -18,9 +18,9 @@ var daemons = []string{"a", "b"}
 
 // placeMDS creates the Deployments of the MDS of each filesystem that has a placement, and places their pods
 // accordingly.
-func (o *operator) placeMDS(ctx context.Context, asked asked) error {
+func (o *operator) placeMDS(ctx context.Context, found resources) error {
 	var failures []error
-	for _, fs := range asked.shared {
+	for _, fs := range found.shared {
 		apart := fs.Spec.MetadataServer.Placement.PodAntiAffinity
 		if apart == nil || fs.Metadata.DeletionTimestamp != "" {
 			continue

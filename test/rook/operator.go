@@ -34,8 +34,8 @@ type Ceph interface {
 // deployments is the API resource of the daemons' Deployments.
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// again is the pause after a failure.
-const again = time.Second
+// retryDelay is the pause after a failure.
+const retryDelay = time.Second
 
 // watched lists the kinds of objects that the operator watches.
 var watched = []schema.GroupVersionResource{
@@ -74,7 +74,7 @@ func Start(tb testing.TB, config *rest.Config, ceph Ceph) {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	for _, resource := range watched {
 		informer := factory.ForResource(resource).Informer()
-		if _, err := informer.AddEventHandler(o.nudge()); err != nil {
+		if _, err := informer.AddEventHandler(o.trigger()); err != nil {
 			tb.Fatal(err)
 		}
 		o.stores[resource] = informer.GetStore()
@@ -93,8 +93,8 @@ func Start(tb testing.TB, config *rest.Config, ceph Ceph) {
 	})
 }
 
-// nudge returns a handler that triggers a new run after every change.
-func (o *operator) nudge() cache.ResourceEventHandler {
+// trigger returns a handler that triggers a new run after every change.
+func (o *operator) trigger() cache.ResourceEventHandler {
 	changed := func() {
 		select {
 		case o.changed <- struct{}{}:
@@ -106,7 +106,7 @@ func (o *operator) nudge() cache.ResourceEventHandler {
 	}
 }
 
-// run carries out the custom resources in Ceph after each change, and again after a failure.
+// run reconciles Ceph with the custom resources after each change, and again after a failure.
 func (o *operator) run(ctx context.Context) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -117,29 +117,29 @@ func (o *operator) run(ctx context.Context) {
 		case <-o.changed:
 		case <-retry.C:
 		}
-		if err := o.carry(ctx); err != nil && ctx.Err() == nil {
+		if err := o.reconcile(ctx); err != nil && ctx.Err() == nil {
 			o.tb.Logf("the stand-in for Rook's operator: %v", err)
-			retry.Reset(again)
+			retry.Reset(retryDelay)
 		}
 	}
 }
 
-func (o *operator) carry(ctx context.Context) error {
-	asked, err := o.read()
-	if err != nil || asked.cluster == nil {
+func (o *operator) reconcile(ctx context.Context) error {
+	found, err := o.read()
+	if err != nil || found.cluster == nil {
 		return err
 	}
-	placed := o.placeMDS(ctx, asked)
+	placed := o.placeMDS(ctx, found)
 	if o.ceph == nil {
 		return placed
 	}
-	return errors.Join(placed, o.addDaemons(*asked.cluster), o.addHosts(ctx, asked), o.sizePools(asked.pools()))
+	return errors.Join(placed, o.addDaemons(*found.cluster), o.addHosts(ctx, found), o.sizePools(found.pools()))
 }
 
 // addHosts creates the OSDs of the nodes that may store data.
-func (o *operator) addHosts(ctx context.Context, asked asked) error {
+func (o *operator) addHosts(ctx context.Context, found resources) error {
 	var failures []error
-	for _, host := range asked.hosts() {
+	for _, host := range found.hosts() {
 		ids, err := o.ceph.AddHost(host)
 		failures = append(failures, err)
 		for _, id := range ids {
@@ -178,7 +178,6 @@ func (o *operator) addDaemons(cluster cephCluster) error {
 	return nil
 }
 
-// ready reports whether a node is ready.
 func ready(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

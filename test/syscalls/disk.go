@@ -20,7 +20,7 @@ type Disk struct {
 	// sizes has the sizes of files at their last sync.
 	sizes map[string]int64
 	calls []string
-	// wrong has names that were given to files that were not on disk.
+	// wrong has renames of files that were not synced.
 	wrong []string
 	fails func(Call) bool
 }
@@ -91,7 +91,7 @@ func (d *Disk) During(f func() error) ([]string, error) {
 		}
 	}
 	if len(d.wrong) > 0 {
-		return d.calls, fmt.Errorf("what was not synced got a name: %s", d.wrong)
+		return d.calls, fmt.Errorf("renamed files that were not synced: %s", d.wrong)
 	}
 	return d.calls, nil
 }

@@ -42,7 +42,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := peerOf(conn).requireAllowed(); err != nil { // anybody can create a socket in a shared directory
+			if err := peerOf(conn).requireAllowed(); err != nil { // any user can create a socket in a shared directory
 				return nil, errors.Join(err, conn.Close())
 			}
 			return conn, nil
@@ -59,7 +59,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	}
 	c.Close()
 	if wait.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("ask on %s: %w", path, ErrNoAnswer)
+		return nil, fmt.Errorf("call the operator on %s: %w", path, ErrNoAnswer)
 	}
 	return nil, err
 }
@@ -67,7 +67,6 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 // Close closes idle connections. Streams in progress continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// callMethod calls one method.
 func callMethod[Out any](ctx context.Context, c *Client, path string, in any) (Out, error) {
 	var out answer[Out]
 	body, err := json.Marshal(in)
@@ -91,7 +90,7 @@ func callMethod[Out any](ctx context.Context, c *Client, path string, in any) (O
 func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ekco"+path, body)
 	if err != nil {
-		return nil, fmt.Errorf("ask on %s: %w", c.path, err)
+		return nil, fmt.Errorf("call the operator on %s: %w", c.path, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if sudo := plainName(os.Getenv("SUDO_USER")); sudo != "" {
@@ -102,11 +101,11 @@ func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.R
 	case err == nil:
 		return response, nil
 	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrNoOperator)
+		return nil, fmt.Errorf("call the operator on %s: %w", c.path, ErrNoOperator)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return nil, fmt.Errorf("ask on %s: %w", c.path, ErrForbidden)
+		return nil, fmt.Errorf("call the operator on %s: %w", c.path, ErrForbidden)
 	}
-	return nil, fmt.Errorf("ask on %s: %w", c.path, lostAnswer(err))
+	return nil, fmt.Errorf("call the operator on %s: %w", c.path, lostAnswer(err))
 }
 
 // lostAnswer explains a connection that ended before the answer, because the operator ended or was killed.

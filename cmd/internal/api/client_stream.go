@@ -13,7 +13,6 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errIncompleteStream is the error of an incomplete stream.
 var errIncompleteStream = errors.New("the operator ended the stream")
 
 // Events implements [Backend]. If the operator ends a stream because the client reads too slowly, the client continues
@@ -40,7 +39,8 @@ type stream struct {
 	last   uint64
 }
 
-// run yields events until the end of one answer, and reports whether to continue with another request.
+// run yields the events of the query. It sends the rest of the query again after an incomplete answer, unless that had
+// no event. It returns false if the caller must stop.
 func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event, error) bool) bool {
 	for {
 		s.query.Limit = s.left

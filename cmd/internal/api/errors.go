@@ -21,7 +21,7 @@ var (
 
 // ErrNotMirrored is returned for a pause, or for the end of a pause, that is in the journal and in force, but not in
 // the mirror in the cluster. If the journal's machine is lost, the pause or its end is lost, too.
-var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
+var ErrNotMirrored = errors.New("this is in force, but not in the mirror in the cluster, so it is lost if this machine is lost")
 
 // knownErrors lists the errors that keep their identity across the socket, with their codes.
 var knownErrors = []struct {

@@ -15,7 +15,7 @@ import (
 const maxFollowers = 6
 
 // ErrCrowded is the error of the oldest stream that follows events, if there are too many.
-var ErrCrowded = errors.New("too many clients follow events, so this oldest stream was ended; if you still need it, follow again")
+var ErrCrowded = errors.New("too many clients follow events, so this oldest stream was ended; to continue, run the command again")
 
 // followers has the streams that follow events.
 type followers struct {

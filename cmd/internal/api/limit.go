@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// limitConnections returns a listener that limits idle connections and connections with a running request: all at most
-// in total, and each at most for one address.
+// limitConnections returns a listener that limits connections: to all in total, and to each for one address.
 //
 // It never makes a client wait. If there are too many connections, it closes the oldest connection of the address that
 // has the most. So a new client always has time for its request, and a client with few connections loses none because
@@ -24,8 +23,8 @@ type limitedListener struct {
 
 	mu   sync.Mutex
 	open map[*limitedConn]struct{}
-	// turns counts the changes of connections. It orders them by their last change.
-	turns uint64
+	// changes counts when a connection becomes idle or active, to order the connections by their last change.
+	changes uint64
 }
 
 // Accept returns the next connection. It may close another one.
@@ -46,11 +45,11 @@ func (l *limitedListener) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// enter counts a connection as idle or running, and closes a connection if there are too many of that kind.
-func (l *limitedListener) enter(c *limitedConn, answered bool) {
+// enter counts a connection as idle or active, and closes a connection if there are too many of that kind.
+func (l *limitedListener) enter(c *limitedConn, active bool) {
 	l.mu.Lock()
-	l.turns++
-	c.answered, c.turn = answered, l.turns
+	l.changes++
+	c.active, c.lastChange = active, l.changes
 	l.open[c] = struct{}{}
 	surplus := l.connectionToClose(c)
 	l.mu.Unlock()
@@ -63,7 +62,7 @@ func (l *limitedListener) enter(c *limitedConn, answered bool) {
 func (l *limitedListener) connectionToClose(c *limitedConn) *limitedConn {
 	count, all := make(map[netip.Prefix]int), 0
 	for other := range l.open {
-		if other.answered == c.answered {
+		if other.active == c.active {
 			count[other.from]++
 			all++
 		}
@@ -73,11 +72,11 @@ func (l *limitedListener) connectionToClose(c *limitedConn) *limitedConn {
 	}
 	worst := c
 	for other := range l.open {
-		if other.answered != c.answered {
+		if other.active != c.active {
 			continue
 		}
 		more := count[other.from] - count[worst.from]
-		if more > 0 || more == 0 && other.turn < worst.turn {
+		if more > 0 || more == 0 && other.lastChange < worst.lastChange {
 			worst = other
 		}
 	}
@@ -95,9 +94,9 @@ type limitedConn struct {
 	listener *limitedListener
 	from     netip.Prefix
 
-	// The listener's mutex guards these fields: whether a request is running, and the number of the last change.
-	answered bool
-	turn     uint64
+	// The listener's mutex guards these fields. active is true while a request is running.
+	active     bool
+	lastChange uint64
 }
 
 // Close closes the connection and no longer counts it.

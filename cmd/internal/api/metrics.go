@@ -20,8 +20,8 @@ import (
 // one goroutine may call Folded and State.
 type Metrics struct {
 	registry *prometheus.Registry
-	// attention is a separate registry. Its collector waits for the goroutine that calls State, and that goroutine
-	// waits for whole.
+	// attention is a separate registry, because its collector waits for the goroutine that calls State, and that
+	// goroutine waits for stateLock.
 	attention *prometheus.Registry
 
 	machines       *prometheus.GaugeVec
@@ -49,7 +49,7 @@ type Metrics struct {
 
 	measured measureGauges
 	tracked  openActionData
-	// known has the gauges that exist from the start. whole guards it.
+	// known has the gauges that exist from the start. stateLock guards it.
 	known []labelledGauge
 	// checks has the names of the preflights that may hold an action.
 	checks []string

@@ -9,8 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// attentionTimeout is how long a scrape waits for a status. If EKCO does not answer in this time, it also needs a
-// person.
+// attentionTimeout is how long a scrape waits for a status. If EKCO does not answer in this time, the metric is 1.
 const attentionTimeout = 2 * time.Second
 
 // Attend adds the metric that reports whether a person is needed. Each scrape reads the status for it. verb returns the

@@ -150,7 +150,7 @@ func (s *server) actor(r *http.Request) string {
 func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
-		return fmt.Errorf("bound the time to read the request: %w", err)
+		return fmt.Errorf("set the deadline for reading the request: %w", err)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error 
 	}
 	// The server continues to read, in order to notice a closed connection.
 	if err := control.SetReadDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("lift the time to read the request: %w", err)
+		return fmt.Errorf("clear the deadline for reading the request: %w", err)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)

@@ -123,7 +123,7 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 	return explained
 }
 
-// concernsThing reports whether a refusal prevents that EKCO acts on the thing.
+// concernsThing reports whether a refusal prevents EKCO from acting on the thing.
 func concernsThing(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 	if refusal.Subject != journal.ClusterSubject {
 		return fsm.Key(refusal.Subject) == fsm.Key(t.Subject)

@@ -125,7 +125,7 @@ func journalProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
-// mirrorProblems must come after an outage of the API, because the outage may be their cause.
+// mirrorProblems must be listed after an outage of the API, which may be their cause.
 func mirrorProblems(status *Status) []Problem {
 	reason := "open actions cannot be mirrored in the cluster: " + status.Mirror
 	switch {
@@ -336,23 +336,23 @@ func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold 
 	return step, hold, false
 }
 
-// nodeProblems are the lost nodes. A node that EKCO will handle automatically needs no person yet. An open action other
-// than a purge does not end the loss.
+// nodeProblems returns a problem for each lost node. A node that EKCO will handle automatically needs no person yet. An
+// open action other than a purge does not end the loss.
 func nodeProblems(status *Status) (problems []Problem) {
 	if !status.Operator.Running {
-		return nil // they may be ready again
+		return nil // the nodes may be ready again
 	}
-	byItself := map[string]bool{}
+	automatic := map[string]bool{}
 	for _, action := range status.Actions {
 		if action.Kind == journal.ActionPurgeNode {
-			byItself[action.Subject.UID] = true
+			automatic[action.Subject.UID] = true
 		}
 	}
 	// Until EKCO has settled, it is unknown what EKCO will do about each node.
 	settling := slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return u.Rule == fsm.RuleSettling })
 	for _, next := range status.Next {
 		if !next.Never && !next.At.IsZero() && next.Rule == "" {
-			byItself[next.Subject.UID] = true
+			automatic[next.Subject.UID] = true
 		}
 	}
 	for _, node := range status.Nodes {
@@ -361,7 +361,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 			continue
 		}
 		problem := Problem{
-			Kind: ProblemNodeLost, NeedsYou: !byItself[node.UID] && !settling, Thing: "node/" + node.Name, Since: timeOrNil(node.UnreachableSince),
+			Kind: ProblemNodeLost, NeedsYou: !automatic[node.UID] && !settling, Thing: "node/" + node.Name, Since: timeOrNil(node.UnreachableSince),
 			Reason: fmt.Sprintf("node %s is lost since %s", node.Name, words.Stamp(node.UnreachableSince)),
 			Advice: adviceOfLost(status, node), Command: "ekco explain node/" + node.Name,
 		}
@@ -391,7 +391,7 @@ func thingProblems(status *Status) (problems []Problem) {
 // adviceOfLost returns advice about a lost node. If many nodes are lost at once, the network is the likely cause, and
 // purging them one after the other would destroy the cluster.
 func adviceOfLost(status *Status, node NodeStatus) string {
-	purge := "Gone for ever: ekco purge-node " + node.Name + " --dry-run"
+	purge := fmt.Sprintf("If node %s is gone for good: ekco purge-node %s --dry-run", node.Name, node.Name)
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
 	if isHalfLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
@@ -401,7 +401,7 @@ func adviceOfLost(status *Status, node NodeStatus) string {
 	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types it; a kubelet can report any text
 		address = node.InternalIP
 	}
-	return fmt.Sprintf("is it powered on? does ping %s answer? then on it: systemctl status kubelet. %s", address, purge)
+	return fmt.Sprintf("check its power and its network (ping %s), then on the node: systemctl status kubelet. %s", address, purge)
 }
 
 // isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports

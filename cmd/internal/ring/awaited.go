@@ -19,10 +19,9 @@ type awaited struct {
 	since time.Time
 }
 
-// lastStartStep is the last thing for which a start waits.
+// lastStartStep is the last step of a start.
 const lastStartStep = "list the nodes"
 
-// recordAwaited records the state of the start.
 func (r *Ring) recordAwaited(what string, err error) {
 	now := &awaited{what: what, err: err, since: r.clock.Now()}
 	if before := r.startStatus.Load(); before != nil && before.what == what && before.err != nil {
@@ -34,7 +33,7 @@ func (r *Ring) recordAwaited(what string, err error) {
 // isStarted reports whether the ring has listed the cluster's nodes.
 func (r *Ring) isStarted() bool {
 	select {
-	case <-r.identified:
+	case <-r.startDone:
 		return true
 	default:
 		return false

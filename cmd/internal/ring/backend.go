@@ -174,7 +174,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	return explanation, nil
 }
 
-// recordOf returns the record of an admitted action that was not recorded.
+// recordOf returns the record of the open action, or that of an admitted request that was not recorded.
 func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
@@ -223,7 +223,7 @@ func (b *Backend) awaitMirrored(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", api.ErrNotMirrored, err)
 }
 
-var errNotOperator = errors.New("a dry run, or a command without an operator, does not write it")
+var errNotOperator = errors.New("a dry run, or a command without an operator, does not write the mirror")
 
 // appendInLoop calls decide and appends the drafts in the loop, so that nothing changes in between. It also appends
 // drafts that come with an error, such as a refusal.
@@ -243,13 +243,13 @@ func (b *Backend) appendInLoop(ctx context.Context, decide func(*fsm.State) ([]j
 	return errors.Join(err, result)
 }
 
-// waitUntilStarted waits a short time for a ring that has just started, so that an early command does not use an empty
-// state.
+// waitUntilStarted waits up to startTimeout for a ring that has just started, so that an early command does not use an
+// empty state.
 func (b *Backend) waitUntilStarted(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case <-b.ring.identified:
+	case <-b.ring.startDone:
 		return nil
 	case <-b.ring.loopEnded:
 		return errStopped

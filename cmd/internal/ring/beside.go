@@ -6,8 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// runBeside waits until the ring has verified that the journal belongs to the cluster, and then starts Config.Beside,
-// which runs until the ring stops.
+// runBeside waits until the start is complete, and then runs Config.Beside until the ring stops.
 func (r *Ring) runBeside(ctx context.Context) {
 	ctx, r.stopBeside = context.WithCancel(ctx)
 	if r.cfg.Beside == nil {
@@ -15,7 +14,7 @@ func (r *Ring) runBeside(ctx context.Context) {
 	}
 	r.besideWG.Go(func() {
 		select {
-		case <-r.identified:
+		case <-r.startDone:
 			r.cfg.Beside(ctx, r.mayChange, r.isOpen)
 		case <-ctx.Done():
 		}

@@ -54,7 +54,7 @@ func (r *Ring) followClock(ctx context.Context) error {
 		r.unrecordedJump = fmt.Errorf("the machine's clock was moved by %s, and EKCO cannot record that: %w", by, err)
 		return nil
 	}
-	r.unrecordedJump, r.lastLook = nil, lastSearch{}
+	r.unrecordedJump, r.lastSearch = nil, lastSearch{}
 	return r.foldNewEvents(ctx)
 }
 

@@ -23,7 +23,7 @@ func TestWhatWasFoundOfANodeBeforeTheClockJumpedIsLookedForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := lastSearch{}
-		u.command(in.do(t.Context(), func(*fsm.State) { found = in.lastLook }))
+		u.command(in.do(t.Context(), func(*fsm.State) { found = in.lastSearch }))
 		if found.began.Before(u.now().Add(-time.Hour)) {
 			t.Errorf("what was found at %s counts at %s", found.began, u.now())
 		}

@@ -48,17 +48,17 @@ func (r *eventRecorder) record(event journal.Decoded) {
 }
 
 func (r *eventRecorder) run(ctx context.Context) {
-	var restUntil time.Time
+	var pausedUntil time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case next := <-r.queue:
-			if time.Now().Before(restUntil) {
+			if time.Now().Before(pausedUntil) {
 				continue
 			}
 			if errors.Is(r.write(ctx, next), kube.ErrForbidden) {
-				restUntil = time.Now().Add(forbiddenPause)
+				pausedUntil = time.Now().Add(forbiddenPause)
 			}
 		}
 	}

@@ -35,7 +35,6 @@ func (l lastSearch) isReusable(what string, since time.Time) bool {
 	return l.what == what && time.Since(l.at) < searchReuseTime && l.began.After(since)
 }
 
-// lookouts returns the lookouts by kind of action.
 func (r *Ring) lookouts() map[journal.ActionKind]Lookout {
 	lookouts := map[journal.ActionKind]Lookout{}
 	for _, c := range r.cfg.Capabilities {
@@ -61,14 +60,14 @@ func (b *Backend) withSearchResult(ctx context.Context, request fsm.Request) (fs
 	err := b.ring.do(ctx, func(s *fsm.State) {
 		var since time.Time
 		what, since, needed = lookout.Needed(s, request)
-		if last := b.ring.lastLook; needed && last.isReusable(what, since) {
+		if last := b.ring.lastSearch; needed && last.isReusable(what, since) {
 			request.Seen = last.seen
 		}
 	})
 	if err != nil || !needed || request.Seen != nil {
 		return request, err
 	}
-	look := lastSearch{what: what, began: b.ring.clock.Now()}
+	search := lastSearch{what: what, began: b.ring.clock.Now()}
 	seen, found := lookout.Search(ctx, request)
 	if ctx.Err() != nil {
 		return request, ctx.Err()
@@ -77,6 +76,6 @@ func (b *Backend) withSearchResult(ctx context.Context, request fsm.Request) (fs
 	if !found {
 		return request, nil
 	}
-	look.at, look.seen = time.Now(), seen
-	return request, b.ring.do(ctx, func(*fsm.State) { b.ring.lastLook = look })
+	search.at, search.seen = time.Now(), seen
+	return request, b.ring.do(ctx, func(*fsm.State) { b.ring.lastSearch = search })
 }

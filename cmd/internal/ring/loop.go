@@ -55,8 +55,8 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	defer r.running.Store(false)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	look := time.NewTicker(clockCheckInterval)
-	defer look.Stop()
+	check := time.NewTicker(clockCheckInterval)
+	defer check.Stop()
 	for {
 		var err error
 		select {
@@ -68,7 +68,7 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 			}
 		case command := <-r.commands:
 			err = r.answer(ctx, command)
-		case <-look.C:
+		case <-check.C:
 			if _, err := r.store.Stat(ctx); err != nil {
 				r.log.Debug("the journal's state cannot be read", "error", err)
 			}

@@ -62,8 +62,8 @@ func MayPass(err error) bool {
 
 // These limit the pause between two attempts to open the journal.
 const (
-	firstPause   = 5 * time.Second
-	longestPause = 5 * time.Minute
+	firstPause = 5 * time.Second
+	maxPause   = 5 * time.Minute
 )
 
 // Wait observes and retries to open the journal, with growing pauses. It returns when that succeeds or fails for good,
@@ -76,7 +76,7 @@ func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, atte
 	}
 	defer o.observers.Stop()
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = firstPause, longestPause, 2
+	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = firstPause, maxPause, 2
 	for attempt := 1; ; attempt++ {
 		if !o.pause(ctx, pauses.NextBackOff()) {
 			return ctx.Err()
@@ -89,7 +89,6 @@ func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, atte
 	}
 }
 
-// observe starts the observers.
 func (o *Onlooker) observe(ctx context.Context) error {
 	err := o.foldFacts(journal.Draft{
 		Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: o.cfg.Identity,

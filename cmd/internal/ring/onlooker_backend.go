@@ -89,7 +89,7 @@ func (o *Onlooker) Import(context.Context, string, io.Reader) (journal.JournalIm
 func (o *Onlooker) Verify(ctx context.Context) (api.VerifyResult, error) {
 	result, err := o.cfg.Verify(ctx, o.cfg.Path)
 	if errors.Is(err, journal.ErrLocked) {
-		return result, fmt.Errorf("the operator is reading it right now; run the command again: %w", err)
+		return result, fmt.Errorf("the operator is reading the journal now; run the command again: %w", err)
 	}
 	return result, err
 }

@@ -14,8 +14,8 @@ import (
 type stepReports struct {
 	mu      sync.Mutex
 	actions map[string]map[string]actions.Progress
-	// rests has the steps whose last attempt failed while they waited for another program or a person.
-	rests map[string]map[string]bool
+	// failedWaits has the steps whose last attempt failed while they waited for another program or a person.
+	failedWaits map[string]map[string]bool
 }
 
 // report stores a step's report. A report about what the step waits for keeps the earlier counters.
@@ -30,9 +30,9 @@ func (p *stepReports) report(at time.Time, action, step string, now actions.Prog
 	}
 	before := p.actions[action][step]
 	if now.Unit == "" {
-		missing, foreign := now.Missing, now.NeedsOthers
+		missing, needsOthers := now.Missing, now.NeedsOthers
 		now = before
-		now.Missing, now.NeedsOthers = missing, foreign
+		now.Missing, now.NeedsOthers = missing, needsOthers
 	}
 	switch now.Missing {
 	case "":
@@ -43,7 +43,7 @@ func (p *stepReports) report(at time.Time, action, step string, now actions.Prog
 		now.Since = at
 	}
 	p.actions[action][step] = now
-	delete(p.rests[action], step)
+	delete(p.failedWaits[action], step)
 }
 
 // ended removes the report of a step that has ended. If the step waited for another program or a person, its first
@@ -63,16 +63,16 @@ func (p *stepReports) ended(event journal.Decoded) {
 func (p *stepReports) endsFirstWait(action, step string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.actions[action][step].NeedsOthers || p.rests[action][step] {
+	if !p.actions[action][step].NeedsOthers || p.failedWaits[action][step] {
 		return false
 	}
-	if p.rests == nil {
-		p.rests = make(map[string]map[string]bool)
+	if p.failedWaits == nil {
+		p.failedWaits = make(map[string]map[string]bool)
 	}
-	if p.rests[action] == nil {
-		p.rests[action] = make(map[string]bool)
+	if p.failedWaits[action] == nil {
+		p.failedWaits[action] = make(map[string]bool)
 	}
-	p.rests[action][step] = true
+	p.failedWaits[action][step] = true
 	return true
 }
 
@@ -80,7 +80,7 @@ func (p *stepReports) forgetStep(action, step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.actions[action], step)
-	delete(p.rests[action], step)
+	delete(p.failedWaits[action], step)
 }
 
 // forget removes the reports of an action that has no worker.
@@ -88,7 +88,7 @@ func (p *stepReports) forget(action string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.actions, action)
-	delete(p.rests, action)
+	delete(p.failedWaits, action)
 }
 
 // copyReports returns a copy of all reports, or nil if there are none.

@@ -49,9 +49,8 @@ type Config struct {
 	NotDone []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
-	// Beside runs next to the ring. It starts when the ring knows its cluster and all its open actions, and must return
-	// when the ring stops. may reports whether EKCO may change the cluster now; open reports whether an action is open.
-	// Beside may be nil.
+	// Beside runs next to the ring. It is called when the start is complete, and must return when the ring stops. may
+	// reports whether EKCO may change the cluster now; open reports whether an action is open. Beside may be nil.
 	Beside func(ctx context.Context, may func() bool, open func(action string) bool)
 	// Metrics may be nil.
 	Metrics Metrics
@@ -70,19 +69,17 @@ func (c *Config) forCommand() bool { return c.Only != Only{} }
 
 // Ring is a running EKCO. Make one with [New], then call [Ring.Run] once.
 type Ring struct {
-	cfg    Config
-	log    *slog.Logger
-	clock  *clock.Clock
-	store  *watchedStore
-	kube   kube.API
-	words  *words.Vocabulary
-	runner *actions.Runner
-	// lookoutsByKind has the lookouts by kind of action.
+	cfg            Config
+	log            *slog.Logger
+	clock          *clock.Clock
+	store          *watchedStore
+	kube           kube.API
+	words          *words.Vocabulary
+	runner         *actions.Runner
 	lookoutsByKind map[journal.ActionKind]Lookout
 	// kinds lists the kinds of action that the ring can run.
-	kinds  []actions.Kind
-	mirror *mirror.Mirror
-	// journalID is the journal's id.
+	kinds     []actions.Kind
+	mirror    *mirror.Mirror
 	journalID string
 
 	commands chan func(*fsm.State)
@@ -90,12 +87,11 @@ type Ring struct {
 	questions chan func(*fsm.State)
 	wake      chan struct{}
 	finished  chan workerResult
-	// identified is closed after the ring has verified that the journal belongs to the cluster, and has read the
-	// mirror. The ring decides nothing before that.
-	identified chan struct{}
-	loopEnded  chan struct{}
-	running    atomic.Bool
-	// startedAt is when the process started. awaits describes what the start waits for. announced is true after
+	// startDone is closed when all steps of [Ring.start] are done.
+	startDone chan struct{}
+	loopEnded chan struct{}
+	running   atomic.Bool
+	// startedAt is when the process started. startStatus describes what the start waits for. announced is true after
 	// operator.started is recorded.
 	startedAt   time.Time
 	startStatus atomic.Pointer[awaited]
@@ -111,7 +107,6 @@ type Ring struct {
 	stopBeside context.CancelFunc
 	besideWG   sync.WaitGroup
 
-	// progress has the last reports of steps.
 	progress stepReports
 
 	// Only the loop uses these fields.
@@ -127,14 +122,14 @@ type Ring struct {
 	// unmirrored is true while a change of pauses is missing in the mirror.
 	unmirrored bool
 	lastSaved  uint64
-	// followsClock is true once the ring follows the machine's clock. unrecordedJump is true while a jump of that clock
-	// is not recorded.
+	// followsClock is true once the ring follows the machine's clock. unrecordedJump is the error while a jump of that
+	// clock could not be recorded.
 	followsClock   bool
 	unrecordedJump error
 	// triedToWrite is the time of the last attempt to write to an unwritable journal.
 	triedToWrite time.Time
 	observers    Observers
-	lastLook     lastSearch
+	lastSearch   lastSearch
 	events       *eventRecorder
 }
 
@@ -163,7 +158,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 		questions:  make(chan func(*fsm.State)),
 		wake:       make(chan struct{}, 1),
 		finished:   make(chan workerResult),
-		identified: make(chan struct{}),
+		startDone:  make(chan struct{}),
 		loopEnded:  make(chan struct{}),
 		workers:    make(map[string]*worker),
 		unrecorded: make(map[string]string),
@@ -293,9 +288,8 @@ func (r *Ring) Run(ctx context.Context) error {
 	return err
 }
 
-// Identified returns a channel that is closed after the ring has verified that the journal belongs to the cluster, and
-// has started observers.
-func (r *Ring) Identified() <-chan struct{} { return r.identified }
+// Identified returns a channel that is closed when the start is complete.
+func (r *Ring) Identified() <-chan struct{} { return r.startDone }
 
 // errStopped is returned after the loop has ended.
 var errStopped = errors.New("the operator is stopping; retry when it runs again")

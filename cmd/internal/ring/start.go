@@ -58,7 +58,7 @@ func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	}
 	switch {
 	case err == nil:
-		close(r.identified)
+		close(r.startDone)
 	case ctx.Err() == nil:
 		fatal <- err
 	}
@@ -101,7 +101,6 @@ func (r *Ring) identify(ctx context.Context) error {
 	})
 }
 
-// recordStarted records operator.started.
 func (r *Ring) recordStarted(ctx context.Context) error {
 	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
 		_, err := r.store.Append(ctx, r.startedDraft(r.clockSkew()))

@@ -28,7 +28,7 @@ type watchedStore struct {
 	last *trouble
 }
 
-// trouble has the error of an unwritable journal, and since when it fails.
+// trouble has the error of an unwritable journal, and the time of the first failure.
 type trouble struct {
 	err   error
 	since time.Time
@@ -44,7 +44,6 @@ func (t *trouble) Error() string {
 
 func (t *trouble) advice() string { return (&journal.UnwritableError{Cause: t.err}).Advice() }
 
-// withoutAdvice returns the error without advice.
 func (t *trouble) withoutAdvice() string {
 	return fmt.Sprintf("%s, since %s: %s", unwritable, stamp(t.since), t.cause())
 }
@@ -106,7 +105,7 @@ func (s *watchedStore) rememberResult(err error) error {
 	if err == nil {
 		s.last = nil
 		if before != nil {
-			s.log.Info("the journal can be written again", "it_could_not_since", before.since)
+			s.log.Info("the journal can be written again", "unwritable_since", before.since)
 		}
 		return nil
 	}

@@ -148,10 +148,10 @@ func (r *Ring) informWorker(event journal.Decoded) {
 	}
 }
 
-// requireMirrored checks, before each irreversible step, that the mirror has the whole action, so that another EKCO
-// would know it. If no step of the plan is irreversible, the mirror only needs the plan and the list of untouched
-// objects, because the other EKCO verifies each step before it repeats it. Actions that EKCO requests again
-// automatically need not be in the mirror. So these actions do not wait for the mirror after each step.
+// requireMirrored is the preflight [actions.Mirrored]: the mirror must have the whole action. For a reversible action,
+// the plan and the list of untouched objects are enough, because another EKCO verifies each step before it repeats it.
+// A reversible action that EKCO requests again automatically need not be in the mirror at all. So a reversible action
+// does not wait for the mirror after each step.
 func (r *Ring) requireMirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
@@ -186,7 +186,7 @@ func (r *Ring) isReversible(record journal.ActionRecord) bool {
 // errSafeMode prevents writes of the mirror, which may be the only record of events that the journal lost.
 var errSafeMode = errors.New("EKCO does not write the mirror in safe mode; read \"ekco status\", then run \"ekco journal accept\"")
 
-var errStarting = errors.New("EKCO is starting: it writes the mirror after it has taken over its content")
+var errStarting = errors.New("EKCO is starting: it takes over the content of the mirror before it writes the mirror")
 
 func (r *Ring) updateMirror(ctx context.Context) error {
 	var foldErr error

@@ -15,8 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// digest shows a history with one line for each action, refusal, pause, outage and lost node, ordered by their begin. Each line
-// has the end and the duration.
+// digest shows a history with one line for each action, refusal, pause, outage and lost node, ordered by start time.
+// Each line has the outcome and the duration.
 type digest struct {
 	w     io.Writer
 	style style
@@ -30,7 +30,7 @@ type digest struct {
 	lines  []*digestLine
 	// actions, refusals and pauses have the lines that have not ended yet.
 	actions  map[string]*digestLine
-	refusals map[refusalOf]*digestLine
+	refusals map[refusalKey]*digestLine
 	pauses   map[string]*digestLine
 	outage   *digestLine
 	// losses has the lines of the nodes that are lost.
@@ -40,13 +40,12 @@ type digest struct {
 	states   map[journal.Subject]journal.State
 }
 
-// refusalOf identifies a refusal: each subject and kind of action has at most one.
-type refusalOf struct {
+// refusalKey identifies a refusal: each subject and kind of action has at most one.
+type refusalKey struct {
 	subject journal.Subject
 	kind    journal.ActionKind
 }
 
-// digestLine is an entry with a begin and, unless it is open, an end.
 type digestLine struct {
 	began, ended time.Time
 	over         bool
@@ -74,7 +73,7 @@ type need struct {
 func newDigest(w io.Writer, options Options) *digest {
 	return &digest{
 		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now, origin: options.Origin, lookup: options.Lookup,
-		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{}, losses: map[journal.Subject]*digestLine{},
+		actions: map[string]*digestLine{}, refusals: map[refusalKey]*digestLine{}, pauses: map[string]*digestLine{}, losses: map[journal.Subject]*digestLine{},
 		rollouts: map[journal.ActionKind]*rollout{}, states: map[journal.Subject]journal.State{},
 	}
 }
@@ -95,9 +94,9 @@ func (d *digest) event(decoded journal.Decoded) {
 	case *journal.PolicyRefused:
 		d.refused(e, p)
 	case *journal.PolicyLifted:
-		if line := d.refusals[refusalOf{e.Subject, p.Kind}]; line != nil {
+		if line := d.refusals[refusalKey{e.Subject, p.Kind}]; line != nil {
 			line.end(e.Time, "no longer", good)
-			delete(d.refusals, refusalOf{e.Subject, p.Kind})
+			delete(d.refusals, refusalKey{e.Subject, p.Kind})
 		}
 	case *journal.ActionRefused:
 		d.addLine(e.Time, fmt.Sprintf("%s asked to %s %s", e.Actor, d.words.Verb(p.Kind), words.Object(e.Subject))).
@@ -169,7 +168,6 @@ func (d *digest) addLoss(e journal.Event, last uint64, what string) {
 	d.addLine(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
 }
 
-// handleAction handles an event of an action.
 func (d *digest) handleAction(e journal.Decoded) {
 	if e.Action == "" {
 		return
@@ -236,7 +234,7 @@ func mayBegin(e journal.Decoded) bool {
 	return e.Type == journal.TypeActionRequested || e.Type == journal.TypeActionAdopted
 }
 
-// setBegin sets the name and the begin of a line from the first event of its action.
+// setBegin sets the text and the start time of a line from the first event of its action.
 func (d *digest) setBegin(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
@@ -254,7 +252,7 @@ func (d *digest) actionText(kind journal.ActionKind, e journal.Decoded) string {
 }
 
 func (d *digest) refused(e journal.Event, p *journal.PolicyRefused) {
-	key := refusalOf{e.Subject, p.Kind}
+	key := refusalKey{e.Subject, p.Kind}
 	if before := d.refusals[key]; before != nil {
 		before.end(e.Time, "then "+p.Rule, doubtful)
 	}
@@ -304,10 +302,9 @@ func (l *digestLine) endExpiredPause(now time.Time) {
 	}
 }
 
-// byBegan orders lines by when they began.
 func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 
-// sortedLines returns the lines ordered by their begin. The lines of a rollout are below its headline.
+// sortedLines returns the lines ordered by start time. The lines of a rollout are below its headline.
 func (d *digest) sortedLines() (shown []*digestLine) {
 	for _, line := range d.lines {
 		line.endExpiredPause(d.now)
@@ -343,7 +340,7 @@ func (d *digest) Flush() error {
 	return err
 }
 
-// beganText returns the begin of a line, or a text if that was before the shown events.
+// beganText returns the start time of a line, or "before" the first shown event if the line began earlier.
 func (d *digest) beganText(line *digestLine) string {
 	text := d.zone.stamp(line.began)
 	if line.earlier {

@@ -255,7 +255,7 @@ func TestARuleThatWasLiftedLongAgoDidNotBlockAnAction(t *testing.T) {
 	s.tell(journal.ClusterSubject, "", "operator", 0, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionPurgeNode, Rule: "StormBrake"})
 	s.tell(journal.ClusterSubject, "", "operator", 0, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionPurgeNode, Rule: "StormBrake"})
 	s.tell(journal.NodeSubject("w1", "u1"), "purge-1", "operator", 0, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionPurgeNode})
-	for after, blocked := range map[time.Duration]bool{liftedRecently: true, liftedRecently + time.Second: false} {
+	for after, blocked := range map[time.Duration]bool{maxLiftedAge: true, maxLiftedAge + time.Second: false} {
 		s.events[2].Time = s.events[1].Time.Add(after)
 		if got := asText(t, s.events, "tree", Options{Words: vocabulary}); strings.Contains(got, "blocked before by StormBrake") != blocked {
 			t.Errorf("%s after the rule was lifted:\n%s", after, got)

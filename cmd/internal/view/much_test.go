@@ -37,7 +37,7 @@ func TestADrawingKeepsWithinItsFrameAndShowsWhatTookNoTime(t *testing.T) {
 	s := newStates(ReportOptions{From: began, Until: began.Add(time.Hour)}, time.Time{})
 	for name, at := range map[string]time.Time{"before": began.Add(-48 * time.Hour), "at the end": began.Add(time.Hour), "after": began.Add(48 * time.Hour)} {
 		box := s.box(at, at, 0, name)
-		if box.X < laneFrom || box.X > laneFrom+laneWidth || box.Width < thinnest {
+		if box.X < laneFrom || box.X > laneFrom+laneWidth || box.Width < minBoxWidth {
 			t.Errorf("%s it is drawn at %.1f, %.1f wide", name, box.X, box.Width)
 		}
 	}

@@ -83,8 +83,8 @@ func headingCells(names ...string) []cell {
 	return cells
 }
 
-// maxClockDrift is the difference from which on the table marks a node's clock, because certificates and leases depend
-// on the clock.
+// maxClockDrift is the difference above which the table marks a node's clock. Certificates and leases depend on the
+// clock.
 const maxClockDrift = 2 * time.Second
 
 func (n *NodeReport) clockCell() cell {
@@ -101,9 +101,8 @@ func (n *NodeReport) clockCell() cell {
 	return cell{text: "+" + words.Span(ahead), tone: toneIf(ahead > maxClockDrift)}
 }
 
-// toneIf returns the tone of a value that needs attention if so is true.
-func toneIf(so bool) tone {
-	if so {
+func toneIf(needsAttention bool) tone {
+	if needsAttention {
 		return doubtful
 	}
 	return normal

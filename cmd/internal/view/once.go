@@ -10,7 +10,7 @@ import (
 type Once struct{ said []string }
 
 const (
-	// longCause is the length in bytes from which on a repeated text is omitted.
+	// longCause is the minimum length in bytes of a repeated text that is omitted.
 	longCause = 80
 	// maxSaid is the maximum number of remembered texts.
 	maxSaid  = 64

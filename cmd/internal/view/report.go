@@ -33,7 +33,7 @@ type ReportOptions struct {
 	Origin func(action string) (journal.Event, bool)
 }
 
-// Gap is a period without events. From is zero if its begin is unknown.
+// Gap is a period without events. From is zero if unknown.
 type Gap struct{ From, Until time.Time }
 
 // String describes the gap.

@@ -15,8 +15,8 @@ import (
 // chartStates collects the states of things over time, and the actions on them.
 type chartStates struct {
 	options ReportOptions
-	// known is the begin of the chart. It is not before the journal's first event.
-	known   time.Time
+	// from is the start of the chart. It is not before the journal's first event.
+	from    time.Time
 	lanes   map[laneKey]*laneStates
 	actions map[string]*bar
 }
@@ -31,7 +31,7 @@ type laneStates struct {
 	bars    []*bar
 }
 
-// span is a state with its begin.
+// span is a state with its start time.
 type span struct {
 	state journal.State
 	from  time.Time
@@ -47,7 +47,7 @@ type bar struct {
 }
 
 func newStates(options ReportOptions, first time.Time) *chartStates {
-	return &chartStates{options: options, known: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
+	return &chartStates{options: options, from: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
 }
 
 func (s *chartStates) event(e journal.Decoded) {
@@ -64,12 +64,12 @@ func (s *chartStates) event(e journal.Decoded) {
 func (s *chartStates) entered(machine string, e journal.Decoded, from, to journal.State) {
 	lane := s.lane(machine, e.Subject.Name, e.Subject.UID)
 	if len(lane.spans) == 0 && from != "" {
-		lane.spans = append(lane.spans, span{from, s.known})
+		lane.spans = append(lane.spans, span{from, s.from})
 	}
 	lane.spans = append(lane.spans, span{to, e.Time})
 }
 
-// handleAction handles an event of an action. Actions on the whole cluster have no lane.
+// handleAction adds an action to the lane of its thing. Actions on the whole cluster have no lane.
 func (s *chartStates) handleAction(e journal.Decoded) {
 	if e.Action == "" || e.Subject.Name == "" {
 		return
@@ -78,7 +78,7 @@ func (s *chartStates) handleAction(e journal.Decoded) {
 	if now == nil {
 		now = &bar{id: e.Action, outcome: isOpen, from: e.Time, until: s.options.Until}
 		if _, begins := e.Body.(*journal.ActionRequested); !begins {
-			now.from = s.known
+			now.from = s.from
 		}
 		s.actions[e.Action] = now
 		lane := s.lane(strings.ToLower(e.Subject.Kind), e.Subject.Name, e.Subject.UID)
@@ -112,7 +112,7 @@ func (s *chartStates) addPresent(status api.Status) {
 		}
 		lane := s.lane(machine, name, uid)
 		if lane.machine = machine; len(lane.spans) == 0 {
-			lane.spans = []span{{state, later(since, s.known)}}
+			lane.spans = []span{{state, later(since, s.from)}}
 		}
 	}
 	for _, node := range status.Nodes {
@@ -139,7 +139,7 @@ const (
 	axisHeight = 24
 	// barBelow is how far the bar of an action is below the top of its lane: under the label of the state.
 	barBelow    = 14
-	thinnest    = 1.5
+	minBoxWidth = 1.5
 	letterWidth = 7.0
 	stampOfTick = "01-02 15:04"
 	// timeOfTick is the format if ticks are less than a minute apart.
@@ -249,22 +249,22 @@ func (s *chartStates) sorted() []laneKey {
 func (s *chartStates) box(from, until time.Time, y int, what string) chartBox {
 	x := s.x(from)
 	title := what + ": " + words.Stamp(from) + " to " + words.Stamp(until) + ", " + words.Span(until.Sub(from))
-	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
+	return chartBox{X: x, Width: max(minBoxWidth, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
 // x returns the horizontal position of a time. The chart begins with the journal, because otherwise a young journal
 // would fill only the end of the chart.
 func (s *chartStates) x(at time.Time) float64 {
-	whole := s.options.Until.Sub(s.known)
+	whole := s.options.Until.Sub(s.from)
 	if whole <= 0 {
 		return laneFrom
 	}
-	part := float64(at.Sub(s.known)) / float64(whole)
+	part := float64(at.Sub(s.from)) / float64(whole)
 	return laneFrom + laneWidth*min(max(part, 0), 1)
 }
 
 func (s *chartStates) ticks() (ticks []chartTick) {
-	whole, form := s.options.Until.Sub(s.known), stampOfTick
+	whole, form := s.options.Until.Sub(s.from), stampOfTick
 	step := whole / (chartTicks - 1)
 	switch {
 	case whole >= aYear:
@@ -273,7 +273,7 @@ func (s *chartStates) ticks() (ticks []chartTick) {
 		form = timeOfTick
 	}
 	for i := range chartTicks {
-		at := s.known.Add(time.Duration(i) * step)
+		at := s.from.Add(time.Duration(i) * step)
 		ticks = append(ticks, chartTick{X: s.x(at), Label: at.UTC().Format(form), Anchor: "middle"})
 	}
 	ticks[len(ticks)-1].Anchor = "end"

@@ -132,13 +132,13 @@ func journalLines(status api.Status, s style) []string {
 	lines = append(lines, replacedLines(status)...)
 	lines = append(lines, adoptedLines(status)...)
 	if trouble := Unwritable(j, status.Now); trouble != "" {
-		lines = append(lines, "          "+s.paint(loud, trouble), "          "+freeSpace(status))
+		lines = append(lines, "          "+s.paint(loud, trouble), "          "+unwritableAdvice(status))
 	}
 	return lines
 }
 
-// freeSpace returns advice about a journal that cannot be written.
-func freeSpace(status api.Status) string {
+// unwritableAdvice returns advice about a journal that cannot be written.
+func unwritableAdvice(status api.Status) string {
 	advice := journal.UnwritableAdvice(status.Journal.FileReplaced)
 	if status.Operator.Running {
 		advice = "EKCO does nothing until it can; " + advice
@@ -300,8 +300,8 @@ func failureLines(status api.Status, action journal.ActionRecord) (lines []stepL
 	return lines
 }
 
-// lateAttempt returns how long the last attempt took if it only ran out of time, and the present one waits for the same:
-// the line about the progress says for what. Otherwise it returns "".
+// lateAttempt returns how long the last attempt took if it timed out and the running attempt waits for the same thing,
+// which the line about the progress names. Otherwise it returns "".
 func lateAttempt(step journal.StepRecord, missing string) string {
 	text, same := strings.CutSuffix(step.LastError, ": "+missing)
 	took, late := strings.CutPrefix(text, actions.NoSuccessWithin)

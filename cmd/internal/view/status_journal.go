@@ -49,7 +49,8 @@ func safeModeLines(status api.Status, s style) []string {
 	return append(lines, "  After checking that, let EKCO work again: ekco journal accept", "")
 }
 
-// Lost returns a text with the period for which the journal lacks events, or "" if it has none of that time.
+// Lost returns a text with the period for which the journal lost events. It returns "" if EKCO is not in safe mode, or
+// if the whole journal is gone.
 func Lost(j api.JournalStatus) string {
 	switch {
 	case j.SafeModeSince.IsZero(), j.Outdated != nil && j.Outdated.Gone != "":

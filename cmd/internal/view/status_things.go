@@ -26,8 +26,8 @@ func selectComponent(status api.Status, component string, v *words.Vocabulary) a
 	return status
 }
 
-// minCounted is the number from which on things of one machine in one state are counted and not listed. Each node has
-// a load balancer and certificates, and only unusual ones matter.
+// minCounted is the minimum number of things of one machine in one state that share a row. Each node has a load balancer
+// and certificates, and only unusual ones matter.
 const minCounted = 11
 
 // thingTable returns a table of all things except nodes, if there are any, and the number of hidden things. wide adds

@@ -52,7 +52,7 @@ func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 		parts = append(parts, headline(status.Problems[0])+moreText(n-1))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "other objects are worked on (ekco status)")
+		parts = append(parts, "EKCO works on other objects (ekco status)")
 	}
 	return strings.Join(parts, "; ")
 }

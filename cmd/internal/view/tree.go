@@ -13,7 +13,7 @@ import (
 )
 
 // tree shows each action as a branch with its steps at the place where it began, and every other event as a line. It
-// keeps events that follow the begin of an open action until the action ends. A live tree keeps no events, and shows an
+// keeps events that follow the start of an open action until the action ends. A live tree keeps no events, and shows an
 // action at the place where it ended.
 type tree struct {
 	w      io.Writer
@@ -29,7 +29,7 @@ type tree struct {
 	// facts has the latest lines, as long as all of them may repeat. refused has the refusals of actions that may begin
 	// later.
 	facts   []*fact
-	refused map[refusalOf]blocked
+	refused map[refusalKey]blocked
 	// digest follows the actions in order to recognize rollouts. now is the time of the latest event.
 	digest *digest
 	now    time.Time
@@ -53,7 +53,7 @@ func newTree(w io.Writer, options Options) *tree {
 	}
 	return &tree{
 		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, live: options.Live, lookup: lookup,
-		open: make(map[string]*branch), refused: make(map[refusalOf]blocked),
+		open: make(map[string]*branch), refused: make(map[refusalKey]blocked),
 		digest: newDigest(w, Options{Color: options.Color, Words: options.Words, Zone: options.Zone, Now: options.Now}),
 	}
 }
@@ -87,7 +87,7 @@ type twig struct {
 }
 
 // Event writes or keeps an event. It keeps events of actions until the action ends, events that may repeat, and events
-// that follow the begin of an open action.
+// that follow the start of an open action.
 func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
 	t.follow(e)

@@ -79,7 +79,7 @@ func (t *tree) writeOrKeep(current *fact) error {
 	return nil
 }
 
-// blocked is a refusal by a rule, with its begin and end.
+// blocked is a refusal by a rule. until is zero while the refusal is in force.
 type blocked struct {
 	rule, reason string
 	since, until time.Time
@@ -89,11 +89,11 @@ type blocked struct {
 func (t *tree) addRefusals(e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.PolicyRefused:
-		t.refused[refusalOf{e.Subject, p.Kind}] = blocked{rule: p.Rule, reason: p.Reason, since: e.Time}
+		t.refused[refusalKey{e.Subject, p.Kind}] = blocked{rule: p.Rule, reason: p.Reason, since: e.Time}
 	case *journal.PolicyLifted:
-		if was, known := t.refused[refusalOf{e.Subject, p.Kind}]; known && was.until.IsZero() {
+		if was, known := t.refused[refusalKey{e.Subject, p.Kind}]; known && was.until.IsZero() {
 			was.until = e.Time
-			t.refused[refusalOf{e.Subject, p.Kind}] = was
+			t.refused[refusalKey{e.Subject, p.Kind}] = was
 		}
 	case *journal.PauseSet, *journal.PauseCleared:
 		for _, b := range t.open {
@@ -104,14 +104,14 @@ func (t *tree) addRefusals(e journal.Decoded) {
 	}
 }
 
-// liftedRecently is the longest time between the end of a refusal and the begin of an action that it delayed.
-const liftedRecently = time.Minute
+// maxLiftedAge is the longest time between the end of a refusal and the start of an action that it delayed.
+const maxLiftedAge = time.Minute
 
 // addDelays adds to a new action the refusals that delayed it.
 func (t *tree) addDelays(b *branch, kind journal.ActionKind, now time.Time) {
 	for _, subject := range []journal.Subject{journal.ClusterSubject, b.subject} {
-		was, known := t.refused[refusalOf{subject, kind}]
-		if !known || !was.until.IsZero() && now.Sub(was.until) > liftedRecently {
+		was, known := t.refused[refusalKey{subject, kind}]
+		if !known || !was.until.IsZero() && now.Sub(was.until) > maxLiftedAge {
 			continue
 		}
 		until := was.until
@@ -121,7 +121,7 @@ func (t *tree) addDelays(b *branch, kind journal.ActionKind, now time.Time) {
 		text := fmt.Sprintf("blocked before by %s for %s%s", was.rule, words.Span(until.Sub(was.since)), words.Because(was.reason))
 		b.twigs = append(b.twigs, &twig{name: Clean(text), tone: doubtful, began: was.since})
 		if subject != journal.ClusterSubject {
-			delete(t.refused, refusalOf{subject, kind})
+			delete(t.refused, refusalKey{subject, kind})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func main() {
 		case "say":
 			say(of, nil)
 		default:
-			fmt.Println("I do not know", what)
+			fmt.Println("unknown command", what)
 			os.Exit(2)
 		}
 	}

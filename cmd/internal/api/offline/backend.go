@@ -58,7 +58,7 @@ func (b *Backend) read(ctx context.Context) (*bolt.Store, error) {
 	if b.reader != nil {
 		return b.reader, nil
 	}
-	if err := b.exists(); err != nil {
+	if err := b.requireFile(); err != nil {
 		return nil, err
 	}
 	options := b.options
@@ -71,8 +71,8 @@ func (b *Backend) read(ctx context.Context) (*bolt.Store, error) {
 	return store, nil
 }
 
-// exists returns an error if there is no file, so that a mistyped path creates no journal.
-func (b *Backend) exists() error {
+// requireFile returns an error if there is no file, so that a mistyped path creates no journal.
+func (b *Backend) requireFile() error {
 	if _, err := os.Stat(b.path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no operator runs, and there is no journal at %s; give its path with --journal: %w", b.path, err)
 	} else if err != nil {
@@ -98,7 +98,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	status := api.StatusOf(state, fsm.Policy{}, b.clock.Now())
 	status.AsOf = api.LastSeen(state)
 	status.Journal.Stat = stat
-	status.Journal.Error = noRoom(b.path)
+	status.Journal.Error = unwritableReason(b.path)
 	status.Journal.Writable = status.Journal.Error == ""
 	return status, nil
 }
@@ -174,7 +174,7 @@ func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, erro
 
 // open opens the journal for writing, and calls use.
 func (b *Backend) open(ctx context.Context, use func(*bolt.Store) error) error {
-	if err := b.exists(); err != nil {
+	if err := b.requireFile(); err != nil {
 		return err
 	}
 	if err := b.Close(); err != nil {
@@ -189,7 +189,7 @@ func (b *Backend) open(ctx context.Context, use func(*bolt.Store) error) error {
 
 // Verify implements api.Backend.
 func (b *Backend) Verify(ctx context.Context) (api.VerifyResult, error) {
-	if err := b.exists(); err != nil {
+	if err := b.requireFile(); err != nil {
 		return api.VerifyResult{}, err
 	}
 	result, err := b.verify(ctx, b.path)

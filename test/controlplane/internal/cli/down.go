@@ -12,7 +12,7 @@ func newDown() *cobra.Command {
 	var flag string
 	cmd := &cobra.Command{
 		Use:   "down --dir DIR",
-		Short: "Stop the control plane of DIR; nothing running is fine",
+		Short: "Stop the control plane of DIR, if it runs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := untilSignal(cmd)

@@ -32,10 +32,10 @@ func newExecServer() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Address, "address", "", "host:port to listen at")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "who reads pods and nodes")
-	cmd.Flags().StringVar(&o.Cert, "cert", "", "certificate to present")
-	cmd.Flags().StringVar(&o.Key, "key", "", "its key")
-	cmd.Flags().StringVar(&o.ClientCA, "client-ca", "", "who signs the client's certificate")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig for reading pods and nodes")
+	cmd.Flags().StringVar(&o.Cert, "cert", "", "serving certificate")
+	cmd.Flags().StringVar(&o.Key, "key", "", "key of the serving certificate")
+	cmd.Flags().StringVar(&o.ClientCA, "client-ca", "", "CA of the client's certificate")
 	cmd.Flags().StringVar(&o.Client, "client", "", "common name of the client's certificate")
 	cmd.Flags().StringVar(&o.Program, "program", "", "program to run; empty refuses every exec")
 	return cmd

@@ -56,7 +56,7 @@ func nodeCommand(verb, short, done string, do, check act) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the control plane sees it too; 0 does not wait")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the new status of the node; 0: do not wait")
 	return cmd
 }
 

@@ -50,7 +50,7 @@ func newRoot(embedded Embedded) *cobra.Command {
 		Short: "A real Kubernetes control plane on loopback, with simulated nodes",
 		Long: "controlplane runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler\n" +
 			"on 127.0.0.1, with simulated nodes that can be lost, returned and replaced.\n" +
-			"It is for tests: what it stores is thrown away when it stops.",
+			"It is for tests: its data does not survive a stop.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
@@ -74,7 +74,7 @@ func dirFlag(cmd *cobra.Command, dir *string) {
 // absolute returns the absolute path of a directory, because components may have another working directory.
 func absolute(dir string) (plane.Dir, error) {
 	if dir == "" {
-		return "", errors.New("no control plane named: use --dir")
+		return "", errors.New("give the directory of the control plane: --dir")
 	}
 	path, err := filepath.Abs(dir)
 	if err != nil {

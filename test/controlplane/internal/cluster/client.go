@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Client is a client for many requests at a time, with the identity and server
+// Client returns a client for many requests at a time, with the identity and server
 // of a kubeconfig file.
 func Client(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -27,14 +27,13 @@ func Client(kubeconfig string) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// HasDefaultAccount fails until the controller manager has made the service
-// account that pods in namespace need.
+// HasDefaultAccount returns an error until the controller manager has created the
+// service account that pods in the namespace need.
 func HasDefaultAccount(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	_, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 	return err
 }
 
-// ensureNamespace creates a namespace unless it is there.
 func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})

@@ -42,7 +42,7 @@ func (c *counter) stop() {
 	c.factory.Shutdown()
 }
 
-// strip removes what the counter does not look at.
+// strip removes fields that the counter does not use.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
@@ -79,7 +79,7 @@ func (c *counter) hasPod(name string) bool {
 	return found && err == nil
 }
 
-// await waits until at least so many are ready and running.
+// await waits until at least this many nodes are ready and pods run.
 func (c *counter) await(ctx context.Context, nodes, pods int) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

@@ -64,8 +64,8 @@ func demoPod(spread *metav1.LabelSelector, grace time.Duration) corev1.PodSpec {
 	}
 }
 
-// DemoReady fails, saying how far it is, until every pod of the demo workload
-// is ready.
+// DemoReady returns an error with the number of available pods until all pods of
+// the demo workload are available.
 func DemoReady(ctx context.Context, client kubernetes.Interface) error {
 	d, err := client.AppsV1().Deployments(DemoNamespace).Get(ctx, DemoName, metav1.GetOptions{})
 	if err != nil {

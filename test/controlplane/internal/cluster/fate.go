@@ -133,7 +133,7 @@ func Await(ctx context.Context, timeout time.Duration, check func(context.Contex
 			if last == nil {
 				last = err
 			}
-			return fmt.Errorf("not so after %s: %w", timeout, last)
+			return fmt.Errorf("condition not met after %s: %w", timeout, last)
 		case <-tick.C:
 		}
 	}

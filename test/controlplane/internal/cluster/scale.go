@@ -17,9 +17,9 @@ import (
 const ScaleNamespace = "scale"
 
 const (
-	scalePrefix = "scale-" // of the names of nodes
+	scalePrefix = "scale-" // begins the names of nodes
 
-	// creators is how many objects are created at a time; more only queue in
+	// creators is how many objects are created at a time. More would only wait in
 	// the API server.
 	creators = 64
 	// reportEvery is the time between progress lines.
@@ -31,13 +31,13 @@ type ScaleOptions struct {
 	Nodes       int           // workers scale-00001 and up
 	PodsPerNode int           // in ScaleNamespace, bound without the scheduler
 	Grace       time.Duration // termination grace period of the pods, whole seconds
-	Timeout     time.Duration // for all of it
+	Timeout     time.Duration // of the whole call
 	Progress    io.Writer     // a line every 2 s
 }
 
 // Scale creates workers and pods on them, and returns when all are ready and
-// running. What is there already is kept, so that it can be called again with
-// larger numbers.
+// running. It keeps existing objects, so it can be called again with larger
+// numbers.
 func Scale(ctx context.Context, client kubernetes.Interface, o ScaleOptions) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done after %s", o.Timeout))
 	defer cancel()
@@ -72,7 +72,7 @@ func Scale(ctx context.Context, client kubernetes.Interface, o ScaleOptions) err
 	return nil
 }
 
-// reporting runs do and calls report every reportEvery until it returns.
+// reporting calls report every reportEvery until do returns.
 func reporting(report func(), do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -102,7 +102,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	})
 }
 
-// createPods creates the pods that are not there.
+// createPods creates the missing pods.
 func createPods(ctx context.Context, client kubernetes.Interface, have *counter, o ScaleOptions) error {
 	if o.PodsPerNode == 0 {
 		return nil
@@ -129,12 +129,12 @@ func createPods(ctx context.Context, client kubernetes.Interface, have *counter,
 	})
 }
 
-// awaitPods waits until all pods run. On an overloaded machine nodes may be
-// taken for lost meanwhile and their pods evicted: those are created again.
+// awaitPods waits until all pods run. It recreates evicted pods, because nodes
+// may look lost on an overloaded machine.
 func awaitPods(ctx context.Context, client kubernetes.Interface, have *counter, o ScaleOptions) error {
-	const patience = 20 * time.Second
+	const recreateInterval = 20 * time.Second
 	for {
-		attempt, cancel := context.WithTimeout(ctx, patience)
+		attempt, cancel := context.WithTimeout(ctx, recreateInterval)
 		err := have.await(attempt, o.Nodes, o.Nodes*o.PodsPerNode)
 		cancel()
 		if err == nil || ctx.Err() != nil {

@@ -8,15 +8,14 @@ const (
 	Scheduler         = "kube-scheduler"
 	Kwok              = "kwok"
 	Kubectl           = "kubectl"
-	// Kubelet and Proxy are started by who makes a real node, not by the plane.
+	// Kubelet and Proxy are for the real nodes of test/node. Package plane does not start them.
 	Kubelet = "kubelet"
 	Proxy   = "kube-proxy"
-	// Kubeadm writes what a primary has on its disk.
+	// Kubeadm writes the certificates, kubeconfigs and static pods of a primary.
 	Kubeadm = "kubeadm"
 )
 
-// ExecServer is the name of the component that is this module's own, package
-// execserver.
+// ExecServer is the name of the component of package execserver.
 const ExecServer = "exec-server"
 
 // Names returns the names of all embedded programs.

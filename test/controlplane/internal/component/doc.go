@@ -1,4 +1,4 @@
-// Package component names the programs in the controlplane binary. It
-// is apart from package embedded so that naming them does not mean compiling
-// them.
+// Package component has the names of the programs in the controlplane binary. It
+// is separate from package embedded, so that packages that need only the names
+// compile without the programs.
 package component

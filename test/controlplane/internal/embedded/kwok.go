@@ -13,9 +13,9 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
-// runKwok is kwok's main with a fresh global flag set: with the one that the
-// Kubernetes packages filled (--version) kwok refuses to start. kwok reads its
-// configuration flags from os.Args.
+// runKwok is kwok's main with a new global flag set, because kwok refuses to start
+// with the flag --version of the Kubernetes packages. kwok reads its configuration
+// flags from os.Args.
 func runKwok(args []string) int {
 	pflag.CommandLine = pflag.NewFlagSet(component.Kwok, pflag.ContinueOnError)
 	os.Args = append([]string{component.Kwok}, args...)

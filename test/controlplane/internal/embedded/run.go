@@ -9,7 +9,7 @@ import (
 
 // Run runs the embedded program name with args (program name not included) and
 // returns its exit code, unless the program exits the process itself. The
-// programs keep global state (flag sets, loggers): call it once per process.
+// programs have global state (flag sets, loggers), so call Run once per process.
 func Run(name string, args []string) (int, error) {
 	switch name {
 	case component.Etcd:

@@ -21,11 +21,11 @@ const endTimeout = 2 * time.Second
 // Options configures the server.
 type Options struct {
 	Address  string // host:port to listen at
-	Cert     string // file: certificate to present
-	Key      string // file: its key
+	Cert     string // file: serving certificate
+	Key      string // file: key of the serving certificate
 	ClientCA string // file: the CA of the API server's client certificate
 	Client   string // common name that this certificate must have
-	Program  string // absolute path of what runs for each exec; "" refuses them all
+	Program  string // absolute path of the program to run for each exec; "" refuses every exec
 	API      kubernetes.Interface
 	Log      *slog.Logger
 }

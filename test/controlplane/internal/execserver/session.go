@@ -37,7 +37,7 @@ func (s *sessions) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", s.exec)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(http.StatusNotImplemented, "%s is not simulated: of a kubelet's server there is exec only", r.URL.Path).write(w)
+		refuse(http.StatusNotImplemented, "%s is not simulated; this server has only the kubelet's exec", r.URL.Path).write(w)
 	})
 	return mux
 }

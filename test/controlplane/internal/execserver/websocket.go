@@ -95,7 +95,7 @@ func writeStatus(to io.Writer, err error) error {
 		return fmt.Errorf("cannot encode the status for the client: %w", err)
 	}
 	if _, err := to.Write(data); err != nil {
-		return fmt.Errorf("cannot tell the client how the command ended: %w", err)
+		return fmt.Errorf("cannot send the exit status to the client: %w", err)
 	}
 	return nil
 }

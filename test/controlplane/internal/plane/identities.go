@@ -13,14 +13,13 @@ import (
 	"github.com/replicatedhq/ekco/test/controlplane/internal/component"
 )
 
-// serviceIP is the first address of serviceCIDR, which the API server takes
-// for the Service kubernetes.
+// serviceIP is the first address of serviceCIDR, which is that of the Service kubernetes.
 const (
 	serviceCIDR = "10.96.0.0/16"
 	serviceIP   = "10.96.0.1"
 )
 
-// kubeletClient is the API server towards kubelets.
+// kubeletClient is the user name of the API server's client certificate for kubelets.
 const kubeletClient = "kube-apiserver-kubelet-client"
 
 // users are the client certificates that get a kubeconfig, by file name.
@@ -35,8 +34,7 @@ var users = map[string]struct {
 	"kube-scheduler":          {"system:kube-scheduler", nil},
 }
 
-// writeIdentities writes every certificate, key and kubeconfig of the control
-// plane, which will serve at server.
+// writeIdentities writes every certificate, key and kubeconfig of the control plane. server is the API server's URL.
 func (d Dir) writeIdentities(server string) error {
 	ca, err := newAuthority()
 	if err != nil {
@@ -73,7 +71,7 @@ func (d Dir) writeIdentities(server string) error {
 	return nil
 }
 
-// writeServing writes what etcd, the API server and the exec server present to others.
+// writeServing writes the certificates of etcd, the API server and the exec server.
 func (d Dir) writeServing(ca *authority) error {
 	etcd, err := ca.server("etcd")
 	if err != nil {

@@ -6,14 +6,13 @@ import (
 	"os"
 )
 
-// stages say how the simulated kubelets treat nodes and pods.
+// stages defines how the simulated kubelets treat nodes and pods.
 //
 //go:embed stages.yaml
 var stages string
 
-// A KwokConfiguration replaces all of kwok's defaults, not only those it names:
-// what is left out is off or zero, and a zero parallelism means that nothing
-// happens. Therefore every option with a default is here.
+// kwokConfiguration has every option with a default, because kwok uses zero for a
+// missing option, and does nothing with a parallelism of zero.
 const kwokConfiguration = `apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
 metadata:

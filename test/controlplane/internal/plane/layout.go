@@ -12,10 +12,10 @@ import (
 // Dir is the directory of one control plane.
 type Dir string
 
-// Kubeconfig is the administrator's kubeconfig (group system:masters).
+// Kubeconfig returns the path of the administrator's kubeconfig (group system:masters).
 func (d Dir) Kubeconfig() string { return d.path("kubeconfig") }
 
-// Log is the log file of a component.
+// Log returns the path of a component's log.
 func (d Dir) Log(component string) string { return d.path("logs", component+".log") }
 
 func (d Dir) ports() string             { return d.path("ports") }
@@ -30,10 +30,9 @@ func (d Dir) path(elem ...string) string {
 	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-// prepare makes the directory ready for a new control plane and returns its
-// lock, which is held until the file is closed. What an earlier control plane
-// left there is removed. It refuses a directory in use and a directory with
-// other people's files.
+// prepare locks the directory, and removes the files of an earlier control plane.
+// The lock ends when the returned file is closed. prepare returns an error if the
+// directory is in use, or has other files.
 func (d Dir) prepare() (*os.File, error) {
 	if err := d.refuseForeign(); err != nil {
 		return nil, err
@@ -52,7 +51,7 @@ func (d Dir) prepare() (*os.File, error) {
 	for _, name := range []string{"etcd", "logs", "pki", "kubeconfig", "ports", "pids", "kwok.yaml"} {
 		if err := os.RemoveAll(d.path(name)); err != nil {
 			_ = lock.Close()
-			return nil, fmt.Errorf("cannot remove what an earlier control plane left: %w", err)
+			return nil, fmt.Errorf("cannot remove the files of an earlier control plane: %w", err)
 		}
 	}
 	for _, name := range []string{"logs", "pki"} {
@@ -64,7 +63,7 @@ func (d Dir) prepare() (*os.File, error) {
 	return lock, nil
 }
 
-// refuseForeign fails for a directory with content but without our lock file.
+// refuseForeign returns an error if the directory has files, but not the lock file of a control plane.
 func (d Dir) refuseForeign() error {
 	entries, err := os.ReadDir(string(d))
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
@@ -74,7 +73,7 @@ func (d Dir) refuseForeign() error {
 		return fmt.Errorf("cannot read the control plane's directory: %w", err)
 	}
 	if _, err := os.Stat(d.lock()); err != nil {
-		return fmt.Errorf("%s has files that are not a control plane's: name an empty or new directory", d)
+		return fmt.Errorf("%s has files that are not of a control plane: use an empty or new directory", d)
 	}
 	return nil
 }

@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// Ports are searched below the range from which Linux takes the local ports of
-// outgoing connections (32768 up), so that a client cannot take one away
-// between the search and the component's start.
+// Ports are searched below the range that Linux uses for outgoing connections
+// (from 32768), so that no connection takes a port before the component starts.
 const (
 	lowestPort  = 20000
 	highestPort = 32000

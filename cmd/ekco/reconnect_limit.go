@@ -10,18 +10,18 @@ import (
 // reconnectLimit limits how fast and how long a client reconnects after its event stream ends: an operator that answers
 // may still be unable to send events.
 type reconnectLimit struct {
-	// lastEvent is the last event at the latest loss. reached is the time of the latest reconnect. since is the time of
-	// the last progress.
-	lastEvent      uint64
+	// progress is the progress at the latest loss. reached is the time of the latest reconnect. since is the time of the
+	// last progress.
+	progress       uint64
 	reached, since time.Time
 }
 
 // minWorkingStream is how long a stream must last to count as working.
 const minWorkingStream = 10 * returnRetry
 
-// await reconnects to an operator after a lost connection. come is the last event so far.
-func (r *reconnectLimit) await(ctx context.Context, come uint64, lost error, dial func(context.Context) (operator, error)) (operator, error) {
-	if err := r.pauseOrGiveUp(ctx, come, lost); err != nil {
+// await reconnects to an operator after a lost connection. progress is a number that grows with each event.
+func (r *reconnectLimit) await(ctx context.Context, progress uint64, lost error, dial func(context.Context) (operator, error)) (operator, error) {
+	if err := r.pauseOrGiveUp(ctx, progress, lost); err != nil {
 		return nil, err
 	}
 	back, err := awaitOperator(ctx, dial)
@@ -35,11 +35,11 @@ func (r *reconnectLimit) await(ctx context.Context, come uint64, lost error, dia
 	return back, nil
 }
 
-// pauseOrGiveUp pauses if the last connection brought no event. It returns an error if no connection has brought an
-// event for returnTimeout.
-func (r *reconnectLimit) pauseOrGiveUp(ctx context.Context, come uint64, lost error) error {
-	if come != r.lastEvent || time.Since(r.reached) >= minWorkingStream {
-		r.lastEvent, r.since = come, time.Now()
+// pauseOrGiveUp pauses if the last connection brought no progress. It returns an error if there was no progress for
+// returnTimeout.
+func (r *reconnectLimit) pauseOrGiveUp(ctx context.Context, progress uint64, lost error) error {
+	if progress != r.progress || time.Since(r.reached) >= minWorkingStream {
+		r.progress, r.since = progress, time.Now()
 		return nil
 	}
 	if time.Since(r.since) >= returnTimeout {

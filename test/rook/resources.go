@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// asked is the present content of the custom resources.
-type asked struct {
+// resources is the present content of the custom resources.
+type resources struct {
 	nodes   []corev1.Node
 	cluster *cephCluster
 	blocks  []blockPool
@@ -66,23 +66,23 @@ type (
 )
 
 // read reads the latest custom resources.
-func (o *operator) read() (asked asked, err error) {
+func (o *operator) read() (found resources, err error) {
 	var clusters []cephCluster
 	for i, into := range []func([]any) error{
-		func(all []any) (err error) { asked.nodes, err = decode[corev1.Node](all); return err },
+		func(all []any) (err error) { found.nodes, err = decode[corev1.Node](all); return err },
 		func(all []any) (err error) { clusters, err = decode[cephCluster](all); return err },
-		func(all []any) (err error) { asked.blocks, err = decode[blockPool](all); return err },
-		func(all []any) (err error) { asked.shared, err = decode[filesystem](all); return err },
-		func(all []any) (err error) { asked.stores, err = decode[objectStore](all); return err },
+		func(all []any) (err error) { found.blocks, err = decode[blockPool](all); return err },
+		func(all []any) (err error) { found.shared, err = decode[filesystem](all); return err },
+		func(all []any) (err error) { found.stores, err = decode[objectStore](all); return err },
 	} {
 		if err := into(o.stores[watched[i]].List()); err != nil {
-			return asked, fmt.Errorf("read the %s: %w", watched[i].Resource, err)
+			return found, fmt.Errorf("read the %s: %w", watched[i].Resource, err)
 		}
 	}
 	if len(clusters) > 0 && clusters[0].Metadata.DeletionTimestamp == "" {
-		asked.cluster = &clusters[0]
+		found.cluster = &clusters[0]
 	}
-	return asked, nil
+	return found, nil
 }
 
 func decode[T any](all []any) ([]T, error) {
@@ -100,10 +100,10 @@ func decode[T any](all []any) ([]T, error) {
 }
 
 // hosts returns the ready nodes that may store data, sorted.
-func (a asked) hosts() []string {
+func (r resources) hosts() []string {
 	var hosts []string
-	storage := a.cluster.Spec.Storage
-	for _, node := range a.nodes {
+	storage := r.cluster.Spec.Storage
+	for _, node := range r.nodes {
 		listed := slices.ContainsFunc(storage.Nodes, func(entry struct{ Name string }) bool { return entry.Name == node.Name })
 		if ready(node) && (storage.UseAllNodes || listed) {
 			hosts = append(hosts, node.Name)
@@ -114,18 +114,18 @@ func (a asked) hosts() []string {
 }
 
 // pools returns the requested size of each Ceph pool, under the names that Rook uses.
-func (a asked) pools() map[string]int {
+func (r resources) pools() map[string]int {
 	pools := map[string]int{}
-	for _, block := range a.blocks {
+	for _, block := range r.blocks {
 		pools[block.Metadata.Name] = block.Spec.Replicated.Size
 	}
-	for _, fs := range a.shared {
+	for _, fs := range r.shared {
 		pools[fs.Metadata.Name+"-metadata"] = fs.Spec.MetadataPool.Replicated.Size
 		for i, data := range fs.Spec.DataPools {
 			pools[fmt.Sprintf("%s-data%d", fs.Metadata.Name, i)] = data.Replicated.Size
 		}
 	}
-	for _, store := range a.stores {
+	for _, store := range r.stores {
 		pools[".rgw.root"] = store.Spec.MetadataPool.Replicated.Size
 		for _, name := range []string{"control", "meta", "log", "buckets.index", "buckets.non-ec"} {
 			pools[store.Metadata.Name+".rgw."+name] = store.Spec.MetadataPool.Replicated.Size

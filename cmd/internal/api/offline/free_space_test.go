@@ -6,14 +6,14 @@ import (
 )
 
 func TestAFileSystemWithoutRoomIsNoticedByWhoOnlyReads(t *testing.T) {
-	if got := noRoom(filepath.Join(t.TempDir(), "journal.db")); got != "" {
+	if got := unwritableReason(filepath.Join(t.TempDir(), "journal.db")); got != "" {
 		t.Errorf("where there is room it says %q", got)
 	}
 	// Nothing fits into the file system of processes.
-	if got := noRoom("/proc/journal.db"); got == "" {
+	if got := unwritableReason("/proc/journal.db"); got == "" {
 		t.Error("where there is no room it says nothing")
 	}
-	if got := noRoom("/nowhere/journal.db"); got != "" {
+	if got := unwritableReason("/nowhere/journal.db"); got != "" {
 		t.Errorf("of a directory that is not there it says %q", got)
 	}
 }

@@ -44,7 +44,7 @@ rm -rf "$out/addons/ekco" # other versions, too
 addon=$out/addons/ekco/$number
 mkdir -p "$addon/images"
 cp -r "$here/reboot" "$addon"
-cp "$here"/{install.sh,merge.awk,host-preflight.yaml} "$root/deploy/host/ekco-purge-node" "$addon"
+cp "$here"/{install.sh,loadbalancer.sh,merge.awk,host-preflight.yaml} "$root/deploy/host/ekco-purge-node" "$addon"
 templates "$addon/templates"
 haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/templates/config.yaml")
 sed "s#__VERSION__#$VERSION#; s#__HAPROXY__#$haproxy#" "$here/Manifest" >"$addon/Manifest"

@@ -135,12 +135,17 @@ var newer = map[string]*regexp.Regexp{
 	"an empty list":     regexp.MustCompile(`(^|[^+])"\$\{options\[@\]\}"`),
 }
 
-func TestInstallShHasNoNewBashSyntax(t *testing.T) {
+// scripts are the files that kURL sources.
+var scripts = []string{"../../deploy/kurl/install.sh", "../../deploy/kurl/loadbalancer.sh"}
+
+func TestScriptsHaveNoNewBashSyntax(t *testing.T) {
 	t.Parallel()
-	for i, line := range strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n") {
-		for _, name := range slices.Sorted(maps.Keys(newer)) {
-			if newer[name].MatchString(line) && !strings.Contains(line, "${options[@]+") {
-				t.Errorf("line %d has %s: %s", i+1, name, line)
+	for _, script := range scripts {
+		for i, line := range strings.Split(content(t, script), "\n") {
+			for _, name := range slices.Sorted(maps.Keys(newer)) {
+				if newer[name].MatchString(line) && !strings.Contains(line, "${options[@]+") {
+					t.Errorf("%s line %d has %s: %s", script, i+1, name, line)
+				}
 			}
 		}
 	}
@@ -153,27 +158,34 @@ func TestInstallShHasNoNewBashSyntax(t *testing.T) {
 	}
 }
 
-// TestInstallShIsShortAndHasOnlyFunctions: kURL sources the file twice, so code outside of functions would run again.
-func TestInstallShIsShortAndHasOnlyFunctions(t *testing.T) {
+// TestScriptsAreShortAndHaveOnlyFunctions: kURL sources install.sh twice, so code outside of functions would run again.
+func TestScriptsAreShortAndHaveOnlyFunctions(t *testing.T) {
 	t.Parallel()
-	lines := strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n")
-	if len(lines) >= 600 {
-		t.Errorf("it has %d lines, want less than 600", len(lines))
-	}
-	started := -1
-	for i, line := range lines {
-		switch {
-		case strings.HasPrefix(line, "function ") && !strings.HasSuffix(line, "}"):
-			started = i
-		case line == "}":
-			if length := i - started + 1; length >= 40 {
-				t.Errorf("%s has %d lines, want less than 40", lines[started], length)
+	for _, script := range scripts {
+		lines := strings.Split(content(t, script), "\n")
+		if len(lines) >= 600 {
+			t.Errorf("%s has %d lines, want less than 600", script, len(lines))
+		}
+		started := -1
+		for i, line := range lines {
+			switch {
+			case strings.HasPrefix(line, "function ") && !strings.HasSuffix(line, "}"):
+				started = i
+			case line == "}":
+				if length := i - started + 1; length >= 40 {
+					t.Errorf("%s: %s has %d lines, want less than 40", script, lines[started], length)
+				}
+				started = -1
+			case started < 0 && line != "" && !isAllowedOutsideOfFunctions(line):
+				t.Errorf("%s line %d is outside of a function: %s", script, i+1, line)
 			}
-			started = -1
-		case started < 0 && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "function ") && !strings.HasPrefix(line, `: "${`):
-			t.Errorf("line %d is outside of a function: %s", i+1, line)
 		}
 	}
+}
+
+func isAllowedOutsideOfFunctions(line string) bool {
+	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "function ") || strings.HasPrefix(line, `: "${`) ||
+		line == `. "${BASH_SOURCE[0]%/*}/loadbalancer.sh"`
 }
 
 // TestDocsHaveEveryField compares the docs with fields.tsv. The rows of that file have their own test.

@@ -229,7 +229,7 @@ function ekco_write_manifests() {
     local files=(rbac.yaml deployment.yaml service.yaml)
     minio=$(ekco_minio_namespace)
     hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | md5sum | cut -d ' ' -f 1)
-    if kubernetes_resource_exists default namespace rook-ceph; then files+=(rook.yaml); fi
+    if ekco_exists namespace rook-ceph; then files+=(rook.yaml); fi
     if [ -n "$minio" ]; then files+=(minio.yaml); fi
     if [ -n "${KOTSADM_VERSION:-}" ]; then files+=(kotsadm.yaml); fi
     if ekco_is_on "${EKCO_OPTIONAL_RBAC:-}"; then files+=(optional.yaml); fi
@@ -239,7 +239,7 @@ function ekco_write_manifests() {
         ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/" "$from/$file"
     done
     for file in kurl ${minio:+"$minio"}; do
-        if ! kubernetes_resource_exists default namespace "$file"; then
+        if ! ekco_exists namespace "$file"; then
             ekco_save "$to/namespace-$file.yaml" printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: \"$file\""
             files+=("namespace-$file.yaml")
         fi
@@ -262,16 +262,23 @@ function ekco_wants_scaling() {
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
         logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates a Ceph cluster only if it is 3 or more"
     fi
-    ! kubernetes_resource_exists default storageclass "${STORAGE_CLASS:-distributed}" &&
-        ! kubernetes_resource_exists default storageclass scaling
+    ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" && ! ekco_exists storageclass scaling
 }
 
 # EKCO's webhook sets the priority class of Rook's pods only in a namespace with this label.
 function ekco_label_rook() {
     local label='rook-priority.kurl.sh-'
-    if ! kubernetes_resource_exists default namespace rook-ceph; then return 0; fi
+    if ! ekco_exists namespace rook-ceph; then return 0; fi
     if [ "${ROOK_VERSION:-}" = 1.0.4 ]; then label='rook-priority.kurl.sh='; fi
     kubectl label namespace rook-ceph --overwrite $label >/dev/null || ekco_api_failed "label namespace rook-ceph"
+}
+
+# ekco_exists KIND NAME reports whether the cluster has an object. If the API does not answer, it ends the installer:
+# kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell.
+function ekco_exists() {
+    local found
+    found=$(kubectl get "$1" "$2" --ignore-not-found -o name) || ekco_api_failed "read $1 $2"
+    [ -n "$found" ]
 }
 
 # --- Hosts and images -------------------------------------------------------------------------------------------
@@ -300,6 +307,7 @@ function ekco_wait_for_overrides() {
     until spinner_until $seconds kubernetes_resource_exists default mutatingwebhookconfigurations pod-image-overrides.kurl.sh; do
         reason=$(ekco_not_yet)
         if [ -z "$reason" ]; then
+            if ekco_exists mutatingwebhookconfigurations pod-image-overrides.kurl.sh; then return 0; fi
             bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. Look at kubectl -n kurl logs deploy/ekc-operator, then run the installer again."
         fi
         log "EKCO does not replace images yet: $reason"

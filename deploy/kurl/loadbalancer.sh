@@ -180,7 +180,7 @@ function ekco_needs_plain() {
 # ekco_regenerate_certificate NODE OPTION changes the API server's certificate on a node. The API server reads the
 # new one without a restart.
 function ekco_regenerate_certificate() {
-    local pod=regen-cert-$1
+    local pod=regen-cert-$1 phase
     kubectl -n default delete pod "$pod" --ignore-not-found --force --grace-period=0 >/dev/null 2>&1 || true
     sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_files)/templates/regen-cert.yaml" |
         kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
@@ -188,7 +188,8 @@ function ekco_regenerate_certificate() {
         bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."
     kubectl -n default logs --follow "$pod" || true
     spinner_until 10 kubernetes_pod_completed "$pod" default || true
-    if [ "$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}')" != Succeeded ]; then
+    phase=$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}') || ekco_api_failed "read pod default/$pod"
+    if [ "$phase" != Succeeded ]; then
         bail "Pod default/$pod failed, so the API server's certificate on $1 is not changed. The pod's log is above. Fix the error and run the installer again."
     fi
     kubectl -n default delete pod "$pod" >/dev/null || true

@@ -69,7 +69,14 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	echo Pending >"$STATE/phase"
 	changes pre_init a b
 	refused "Pod default/regen-cert-primary-2 has not started within 2 minutes"
+	# A request that fails is no failed pod.
+	echo Succeeded >"$STATE/phase"
+	printf '#!/bin/sh\necho "get pod" >"$STATE/api-fails"\n' >"$STATE/logs"
+	chmod +x "$STATE/logs"
+	changes pre_init a b
+	refused "Cannot read pod default/regen-cert-primary-2"
 	# The next run replaces the pod that the failed run left.
+	rm "$STATE/logs" "$STATE/api-fails"
 	echo Succeeded >"$STATE/phase"
 	changes pre_init a b
 	ok

@@ -28,7 +28,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{Plane: plane.Start(t, controlplane, "--primaries", "1", "--workers", "0"), dir: t.TempDir()}
-	pack, _ := buildPackage(t, "EKCO_IMAGE_ARCHIVE=/dev/null")
+	pack, _ := buildPackage(t, "EKCO_IMAGE_ARCHIVE=/nowhere")
 	if err := os.CopyFS(s.path("kurl"), os.DirFS(pack)); err != nil {
 		t.Fatal(err)
 	}

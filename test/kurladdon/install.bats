@@ -169,6 +169,10 @@ applied() { (cd "$STATE/applied" && echo *); }
 	chmod +x "$STATE/pod"
 	waits
 	refused "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes"
+	api_fails_at "get mutatingwebhookconfigurations"
+	waits
+	refused "Cannot read mutatingwebhookconfigurations pod-image-overrides.kurl.sh"
+	rm "$STATE/api-fails"
 	# The webhook is registered at the third answer.
 	cat >"$STATE/pod" <<-'END'
 		#!/bin/sh
@@ -208,13 +212,24 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 }
 
+# A request that fails does not mean that the object is missing: the hook would then create a second default
+# StorageClass, or leave out Rook's permissions.
 @test "an API failure is reported, and a second run repairs the installation" {
-	for file in api-down api-fails-at-apply; do
-		touch "$STATE/$file"
-		installs
+	mkdir -p "$STATE/cluster/namespace"
+	touch "$STATE/cluster/namespace/"{kurl,rook-ceph}
+	for call in kubectl "get configmap ekco-config" "get namespace rook-ceph" "get namespace kurl" "get namespace minio" \
+		"get storageclass distributed" "get storageclass scaling"; do
+		api_fails_at "$call"
+		installs MINIO_VERSION=1 ROOK_VERSION=1.12.8 ROOK_MINIMUM_NODE_COUNT=3
 		refused "run the installer again" "refused"
-		rm "$STATE/$file"
+		not_called "kubectl apply"
 	done
+	for call in "apply -k" "label namespace rook-ceph" "get nodes"; do
+		api_fails_at "$call"
+		installs ROOK_VERSION=1.12.8
+		refused "run the installer again" "refused"
+	done
+	rm "$STATE/api-fails"
 	installs
 	ok
 	has "node_unreachable_toleration: 5m"

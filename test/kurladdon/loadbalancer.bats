@@ -102,7 +102,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 	[ ! -e "$STATE/cluster/configmap/update-internallb" ]
-	touch "$STATE/api-down"
+	api_fails_at kubectl
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 }

@@ -63,10 +63,15 @@ function ekco_lb_write_config() {
     ekco_lb_readable
 }
 
-# ekco_lb_readable makes the configuration readable for HAProxy, which does not run as root. The umask may be 027.
+# ekco_lb_readable makes the configuration readable for HAProxy, which does not run as root. The umask may be 027. Other
+# files in the directory keep their modes, because they may be private keys.
 function ekco_lb_readable() {
-    if [ -d "$EKCO_HOST_ETC/haproxy" ]; then
-        chmod -R a+rX "$EKCO_HOST_ETC/haproxy" || ekco_cannot_write "$EKCO_HOST_ETC/haproxy"
+    local dir=$EKCO_HOST_ETC/haproxy
+    if [ -d "$dir" ]; then
+        chmod a+rx "$dir" || ekco_cannot_write "$dir"
+    fi
+    if [ -e "$dir/haproxy.cfg" ]; then
+        chmod a+r "$dir/haproxy.cfg" || ekco_cannot_write "$dir/haproxy.cfg"
     fi
 }
 

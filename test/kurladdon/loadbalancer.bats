@@ -93,6 +93,23 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$inode" = "$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" ]
 }
 
+@test "private keys next to the configuration keep their modes" {
+	mkdir -p "$EKCO_HOST_ETC/haproxy/keys"
+	touch "$EKCO_HOST_ETC/haproxy/tls.pem" "$EKCO_HOST_ETC/haproxy/keys/ca.key"
+	chmod 700 "$EKCO_HOST_ETC/haproxy/keys"
+	chmod 600 "$EKCO_HOST_ETC/haproxy/tls.pem" "$EKCO_HOST_ETC/haproxy/keys/ca.key"
+	modes() { stat -c '%a %n' "$EKCO_HOST_ETC"/haproxy/{tls.pem,keys,keys/ca.key}; }
+	before=$(modes)
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$before" = "$(modes)" ] || fails "$(modes)"
+	# The hook takes another way if HAProxy's pod runs.
+	bootstrapped
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$before" = "$(modes)" ] || fails "$(modes)"
+}
+
 @test "on a primary the hook deletes ConfigMap update-internallb" {
 	mkdir -p "$STATE/cluster/configmap"
 	touch "$STATE/cluster/configmap/update-internallb"

@@ -29,7 +29,8 @@ function ekco() {
     from=$(ekco_files)
     logStep "Installing EKCO $EKCO_VERSION"
     ekco_needs_image "$(ekco_image host_task_image)" ekco
-    mkdir -p "$to" || ekco_cannot_write "$to"
+    # The files have the token.
+    { mkdir -p "$to" && chmod 700 "$to"; } || ekco_cannot_write "$to"
     ekco_read_live "$to"
     ekco_write_config "$from" "$to"
     ekco_check_config "$to"

@@ -268,6 +268,17 @@ applied() { (cd "$STATE/applied" && echo *); }
 	refused "Cannot write ./kustomize/ekco" "Read-only file system"
 }
 
+@test "only root can read the token in the kustomize directory" {
+	# World-readable, as kURL creates it and as an earlier version left it.
+	mkdir -p kustomize/ekco
+	chmod 755 kustomize/ekco
+	for keep in '' 1; do
+		installs KEEP_KUSTOMIZE=$keep
+		ok
+		[ "$(stat -c %a kustomize/ekco)" = 700 ] || fails "$(stat -c %a kustomize/ekco)"
+	done
+}
+
 @test "a container that a killed installer left is replaced" {
 	mkdir -p "$STATE/containers"
 	touch "$STATE/containers/check-config"

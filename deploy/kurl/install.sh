@@ -72,15 +72,23 @@ function ekco_post_init() {
 
 # --- Configuration ----------------------------------------------------------------------------------------------
 
-# ekco_read_live DIR writes the cluster's present configuration to DIR/live, which is empty if there is none. It sets
-# EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the installer last ran.
+# ekco_read_live DIR writes the cluster's present configuration to DIR/live, with each key on one line. The file is empty
+# if there is none. It sets EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the
+# installer last ran.
 function ekco_read_live() {
-    local live
+    local live said code=0
+    # The comment at the end keeps an empty configuration apart from the annotation.
     live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
-        -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}') ||
+        -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}{"\n#"}') ||
         ekco_api_failed "read ConfigMap kurl/ekco-config"
     EKCO_LIVE_KOTSADM=${live%%$'\n'*}
-    ekco_save "$1/live" printf '%s\n' "${live#*$'\n'}"
+    ekco_save "$1/config.yaml" printf '%s\n' "${live#*$'\n'}"
+    # An administrator may have edited it: with comments, other quotes, or another indentation. So EKCO itself reads it.
+    said=$(ekco_run flatten-config "$(cd "$1" && pwd):/kustomize" flatten-config /kustomize/config.yaml /kustomize/live 2>&1) || code=$?
+    if [ $code = 2 ]; then
+        bail "Cannot read the settings in ConfigMap kurl/ekco-config: $said. Nothing is applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
+    fi
+    ekco_needs_run $code "$said"
 }
 
 # ekco_write_config FROM TO writes config.yaml. It has the values that the installer's fields ask for, and the defaults
@@ -170,7 +178,7 @@ function ekco_wants_kotsadm() {
 # ekco_kotsadm LIVE prints the value of enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator
 # must edit the ConfigMap. If it has "false" although the last run of the installer set "true", the "false" stays.
 function ekco_kotsadm() {
-    if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -q '^enable_ha_kotsadm: *"\?false' "$1"; then
+    if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -qiE '^enable_ha_kotsadm: "?(false|f|0)"?$' "$1"; then
         echo false
     else
         ekco_wants_kotsadm
@@ -180,9 +188,12 @@ function ekco_kotsadm() {
 # ekco_token LIVE prints the line with the cluster's present token, because join commands that kURL printed earlier have
 # it. Without one it prints a new token.
 function ekco_token() {
-    local key=storage_migration_auth_token
-    grep -m 1 "^$key:.*[A-Za-z0-9]" "$1" ||
+    local key=storage_migration_auth_token live
+    if live=$(grep -i -m 1 "^$key: .*[^\" ]" "$1"); then
+        echo "$key:${live#*:}"
+    else
         printf '%s: "%s"\n' $key "$(head -c 1024 /dev/urandom | LC_ALL=C tr -dc A-Za-z0-9 | cut -c 1-64)"
+    fi
 }
 
 # ekco_check_config asks EKCO itself whether it would accept the configuration.
@@ -198,12 +209,15 @@ function ekco_check_config() {
         done <<<"$said"
         bail "EKCO would not start with this configuration. Nothing is applied. Correct the values above and run the installer again."
     fi
-    if [ $code != 0 ]; then
-        bail "Cannot run EKCO's image to check the configuration: $said. Fix that and run the installer again."
-    fi
+    ekco_needs_run $code "$said"
     case $said in
     *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing is applied. Remove the field, or use another version." ;;
     esac
+}
+
+# ekco_needs_run CODE OUTPUT ends the installer if EKCO's image did not run.
+function ekco_needs_run() {
+    [ "$1" = 0 ] || bail "Cannot run EKCO's image to read the configuration: $2. Fix that and run the installer again."
 }
 
 # ekco_field KEY prints the field with which an administrator sets KEY, or says that it is in the ConfigMap.

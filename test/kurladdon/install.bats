@@ -50,7 +50,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 	has "journal_retention: 720h"
 	has 'OSD_purge_wait: "10m"'
-	has "  16Mi"
+	has "minio_copy_bandwidth: 16Mi"
 	has "max_ceph_pool_replication: 2"
 	has "maintain_rook_storage_nodes: true"
 	says "maintain_rook_storage_nodes was false and becomes true"
@@ -59,6 +59,60 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs ROOK_VERSION=1.12.8
 	ok
 	[ "$before" = "$(config)" ]
+}
+
+# An administrator may write the ConfigMap in any form that YAML permits.
+@test "a ConfigMap in another form keeps its token and its keys" {
+	installs
+	live=$STATE/cluster/configmap/ekco-config
+	fresh=$(cat "$live")
+	token=$(printf 'a%.0s' {1..64})
+	extra="journal_retention: 720h"
+	forms=(
+		"s/^storage_migration.*/storage_migration_auth_token: $token # of the \"cluster\": 2026/;\$a$extra # a month"
+		"s/^storage_migration.*/storage_migration_auth_token: '$token'/;\$a$extra;2,\$s/\$/\r/"
+		"s/^storage_migration.*/\"storage_migration_auth_token\" :   \"$token\"/;\$a'journal_retention': '720h'"
+		"s/^storage_migration.*/STORAGE_MIGRATION_AUTH_TOKEN:\n  $token/;\$aJournal_Retention:\n    720h"
+		"s/^storage_migration.*/storage_migration_auth_token: \"$token\"/;\$s/\$/\n$extra/;2,\$s/^/    /Mg"
+		"2,\$d;\$a{\"storage_migration_auth_token\": \"$token\", journal_retention: 720h, x-list: [1, b]}"
+		"s/^storage_migration.*/storage_migration_auth_token: >-\n  $token/;2i---\n# settings\n$extra"
+	)
+	for form in "${forms[@]}"; do
+		echo "$fresh" >"$live"
+		edits "$form"
+		installs
+		ok
+		grep -qx "EKCO_AUTH_TOKEN=$token" "$STATE/variables" || fails "another token after $form"
+		[ "$(config | grep -c "^storage_migration_auth_token: \"\?$token\"\?$")" = 1 ] || fails "no token after $form"
+		config | grep -qixE 'journal_retention: "?720h"?' || fails "no journal_retention after $form"
+		silent aaaa
+		before=$(cat "$live") pod=$(cat "$STATE/pod-uid")
+		installs
+		ok
+		[ "$before" = "$(cat "$live")" ] && [ "$pod" = "$(cat "$STATE/pod-uid")" ] || fails "the second run changes something after $form"
+	done
+	echo "$fresh" >"$live"
+	edits '$ax-map:\n  b: [1, "2"] # two\n"a key": 1'
+	installs
+	has 'x-map: {"b":[1,"2"]}'
+	has '"a key": 1'
+}
+
+@test "a token in a comment is no token" {
+	installs
+	edits 's/^storage_migration.*/storage_migration_auth_token: "" # abc/'
+	installs
+	ok
+	grep -qxE 'EKCO_AUTH_TOKEN=[A-Za-z0-9]{64}' "$STATE/variables"
+}
+
+@test "a ConfigMap that is not YAML is reported, and nothing is applied" {
+	installs
+	edits '$aa: b: c'
+	: >"$STATE/calls"
+	installs
+	refused "Cannot read the settings in ConfigMap kurl/ekco-config" "is not valid YAML" "kubectl -n kurl edit configmap ekco-config"
+	not_called "kubectl apply"
 }
 
 @test "enable_ha_kotsadm stays off after an edit by hand" {

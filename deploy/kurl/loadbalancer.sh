@@ -57,9 +57,16 @@ function ekco_lb_write_config() {
     local file=$EKCO_HOST_ETC/haproxy/haproxy.cfg config
     config=$(ekco_run haproxy-config '' generate-haproxy-config --primary-host="$1") || config=''
     [ -n "$config" ] || bail "EKCO cannot generate $file for the primaries $1. Fix the error above and run the installer again."
-    mkdir -p "${file%/*}" || ekco_cannot_write "${file%/*}"
-    # HAProxy's pod mounts this file and would not see a new one, so this writes into the same file.
-    ekco_save "$file" printf '%s\n' "$config"
+    ekco_save "$file.new" printf '%s\n' "$config"
+    if cmp -s "$file.new" "$file"; then
+        rm -f "$file.new"
+    # HAProxy's pod mounts the file and would not see another one, so its content changes. If that fails, for example
+    # because the disk is full, the new file replaces it: the configuration is never empty or cut.
+    elif [ -e "$file" ] && cat "$file.new" >"$file" && cmp -s "$file.new" "$file"; then
+        rm -f "$file.new"
+    else
+        mv -f "$file.new" "$file" || ekco_cannot_write "$file"
+    fi
     ekco_lb_readable
 }
 

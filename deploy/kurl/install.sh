@@ -332,7 +332,7 @@ function ekco_wait_for_overrides() {
 
 # ekco_not_yet prints why the operator has not registered its webhook yet, or nothing.
 function ekco_not_yet() {
-    ekco_exec ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
+    ekco_exec 30 ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
 }
 
 function ekco_files() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }

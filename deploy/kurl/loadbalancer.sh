@@ -145,11 +145,12 @@ function ekco_handle_load_balancer_address_change_kubeconfigs() {
     fi
     logStep "Pointing the kubelets of the other nodes to the load balancer's new address"
     # An earlier change may have left its result.
-    ekco_exec /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
-    ekco_exec /bin/bash -c "ekco change-load-balancer $options &>$log" || true
+    ekco_exec 30 /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
+    # A connection that hangs may not delay what reads the result.
+    ekco_exec 120 /bin/bash -c "ekco change-load-balancer $options &>$log" || true
     spinner_until 600 ekco_lb_change_ended ||
         bail "EKCO has not pointed all kubelets to the new address within 10 minutes. To see why, run kubectl -n kurl exec deploy/ekc-operator -- ekco status. Fix that and run the installer again."
-    result=$(ekco_exec cat $log) || ekco_api_failed "read $log in EKCO's pod"
+    result=$(ekco_exec 10 cat $log) || ekco_api_failed "read $log in EKCO's pod"
     case $result in
     *'Result: success'*) logSuccess "All kubelets use the new address" ;;
     *) bail "EKCO has not pointed all kubelets to the new address: $result" ;;
@@ -157,11 +158,12 @@ function ekco_handle_load_balancer_address_change_kubeconfigs() {
 }
 
 function ekco_lb_change_ended() {
-    ekco_exec cat /tmp/change-lb-log 2>/dev/null | grep -q 'Result:'
+    ekco_exec 10 cat /tmp/change-lb-log 2>/dev/null | grep -q 'Result:'
 }
 
+# ekco_exec SECONDS COMMAND... runs a command in EKCO's pod, for at most this time.
 function ekco_exec() {
-    kubectl -n kurl exec deploy/ekc-operator --container ekc-operator -- "$@"
+    timeout --foreground "$1" kubectl -n kurl exec deploy/ekc-operator --container ekc-operator -- "${@:2}"
 }
 
 # ekco_host_differs OLD NEW reports whether both are set and have different hosts.
@@ -198,7 +200,8 @@ function ekco_regenerate_certificate() {
         kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
     spinner_until 120 kubernetes_pod_started "$pod" default ||
         bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."
-    kubectl -n default logs --follow "$pod" || true
+    # The connection to the kubelet may hang.
+    timeout --foreground 120 kubectl -n default logs --follow "$pod" || true
     spinner_until 10 kubernetes_pod_completed "$pod" default || true
     phase=$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}') || ekco_api_failed "read pod default/$pod"
     if [ "$phase" != Succeeded ]; then

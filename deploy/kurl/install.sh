@@ -243,7 +243,10 @@ function ekco_write_manifests() {
     local from=$1/templates to=$2 minio file hash
     local files=(rbac.yaml deployment.yaml service.yaml)
     minio=$(ekco_minio_namespace)
-    hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | md5sum | cut -d ' ' -f 1)
+    # Not md5sum, because hosts in FIPS mode refuse it.
+    hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | sha256sum) ||
+        bail "Cannot compute the checksum of $to/config.yaml. The error is above. Fix it and run the installer again."
+    hash=${hash%% *}
     if ekco_exists namespace rook-ceph; then files+=(rook.yaml); fi
     if [ -n "$minio" ]; then files+=(minio.yaml); fi
     if [ -n "${KOTSADM_VERSION:-}" ]; then files+=(kotsadm.yaml); fi
@@ -254,7 +257,8 @@ function ekco_write_manifests() {
         ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/" "$from/$file"
     done
     for file in kurl ${minio:+"$minio"}; do
-        if ! ekco_exists namespace "$file"; then
+        # MinIO may be in namespace kurl, too.
+        if [[ " ${files[*]} " != *" namespace-$file.yaml "* ]] && ! ekco_exists namespace "$file"; then
             ekco_save "$to/namespace-$file.yaml" printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: \"$file\""
             files+=("namespace-$file.yaml")
         fi

@@ -161,6 +161,27 @@ applied() { (cd "$STATE/applied" && echo *); }
 	called "kubectl label namespace rook-ceph --overwrite rook-priority.kurl.sh-"
 }
 
+@test "MinIO may be in namespace kurl" {
+	installs MINIO_VERSION=1 MINIO_NAMESPACE=kurl
+	ok
+	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
+}
+
+@test "hosts that refuse MD5 get a new pod for a changed field" {
+	printf '#!/bin/sh\necho "md5sum: libcrypto: unsupported" >&2\nexit 1\n' | tee md5sum >sha256sum
+	chmod +x md5sum sha256sum
+	PATH=$PWD:$PATH installs
+	refused "Cannot compute the checksum of ./kustomize/ekco/config.yaml"
+	not_called "kubectl apply"
+	rm sha256sum
+	PATH=$PWD:$PATH installs
+	ok
+	pod=$(cat "$STATE/pod-uid")
+	PATH=$PWD:$PATH installs EKCO_SHOULD_ENABLE_PURGE_NODES=1
+	ok
+	[ "$pod" != "$(cat "$STATE/pod-uid")" ]
+}
+
 @test "Rook 1.0.4 gets its priority class although kURL sources the file twice" {
 	mkdir -p "$STATE/cluster/namespace"
 	touch "$STATE/cluster/namespace/rook-ceph"

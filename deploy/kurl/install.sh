@@ -240,13 +240,15 @@ function ekco_field() {
 # ekco_write_manifests FROM TO writes the kustomization: the manifests that every cluster needs, and the permissions for
 # the add-ons that the cluster has or that the installer installs later.
 function ekco_write_manifests() {
-    local from=$1/templates to=$2 minio file hash
+    local from=$1/templates to=$2 minio file hash tolerations
     local files=(rbac.yaml deployment.yaml service.yaml)
     minio=$(ekco_minio_namespace)
     # Not md5sum, because hosts in FIPS mode refuse it.
     hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | sha256sum) ||
         bail "Cannot compute the checksum of $to/config.yaml. The error is above. Fix it and run the installer again."
     hash=${hash%% *}
+    tolerations=$(kubectl -n kurl get deployment ekc-operator --ignore-not-found -o jsonpath='{.spec.template.spec.tolerations}') ||
+        ekco_api_failed "read Deployment kurl/ekc-operator"
     if ekco_exists namespace rook-ceph; then files+=(rook.yaml); fi
     if [ -n "$minio" ]; then files+=(minio.yaml); fi
     if [ -n "${KOTSADM_VERSION:-}" ]; then files+=(kotsadm.yaml); fi
@@ -254,7 +256,7 @@ function ekco_write_manifests() {
     if ekco_wants_scaling; then files+=(scaling.yaml); fi
     ekco_save "$to/configmap.yaml" ekco_configmap "$from/configmap.yaml" "$to/config.yaml"
     for file in "${files[@]}"; do
-        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/" "$from/$file"
+        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/; $(ekco_keep "$tolerations")" "$from/$file"
     done
     for file in kurl ${minio:+"$minio"}; do
         # MinIO may be in namespace kurl, too.
@@ -266,6 +268,15 @@ function ekco_write_manifests() {
     files+=(configmap.yaml)
     ekco_save "$to/kustomization.yaml" printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' \
         'resources:' "${files[@]/#/  - }"
+}
+
+# ekco_keep TOLERATIONS prints a command of sed that keeps the Deployment's tolerations if they are those of kURL. kURL
+# replaces the tolerations by this one after the hook ran. With others, each run would create two pods.
+function ekco_keep() {
+    local one='^\[\{[^{}]*"key":"node-role\.kubernetes\.io/(master|control-plane)"[^{}]*\}\]$'
+    if [[ $1 =~ $one ]]; then
+        echo "/^      tolerations:/,/^      containers:/{ s|^      tolerations:|      tolerations: $1|p; /^      containers:/!d; }"
+    fi
 }
 
 # ekco_configmap TEMPLATE CONFIG prints the ConfigMap.

@@ -293,7 +293,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	mkdir -p "$STATE/cluster/namespace"
 	touch "$STATE/cluster/namespace/"{kurl,rook-ceph}
 	for call in kubectl "get configmap ekco-config" "get namespace rook-ceph" "get namespace kurl" "get namespace minio" \
-		"get storageclass distributed" "get storageclass scaling"; do
+		"get deployment ekc-operator" "get storageclass distributed" "get storageclass scaling"; do
 		api_fails_at "$call"
 		installs MINIO_VERSION=1 ROOK_VERSION=1.12.8 ROOK_MINIMUM_NODE_COUNT=3
 		refused "run the installer again" "refused"

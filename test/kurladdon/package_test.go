@@ -220,6 +220,17 @@ var newer = map[string]*regexp.Regexp{
 // scripts are the files that kURL sources.
 var scripts = []string{"../../deploy/kurl/install.sh", "../../deploy/kurl/loadbalancer.sh"}
 
+func TestShellcheckFindsNothing(t *testing.T) {
+	t.Parallel()
+	all, err := filepath.Glob("../../deploy/kurl/*.sh")
+	if err != nil || len(all) < 3 {
+		t.Fatalf("there are %q, %v", all, err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "shellcheck", all...).CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 func TestScriptsHaveNoNewBashSyntax(t *testing.T) {
 	t.Parallel()
 	for _, script := range scripts {

@@ -70,11 +70,11 @@ applied() { (cd "$STATE/applied" && echo *); }
 	extra="journal_retention: 720h"
 	forms=(
 		"s/^storage_migration.*/storage_migration_auth_token: $token # of the \"cluster\": 2026/;\$a$extra # a month"
-		"s/^storage_migration.*/storage_migration_auth_token: '$token'/;\$a$extra;2,\$s/\$/\r/"
+		"s/^storage_migration.*/storage_migration_auth_token: '$token'/;2,\$s/\$/\r/;\$a$extra"
 		"s/^storage_migration.*/\"storage_migration_auth_token\" :   \"$token\"/;\$a'journal_retention': '720h'"
 		"s/^storage_migration.*/STORAGE_MIGRATION_AUTH_TOKEN:\n  $token/;\$aJournal_Retention:\n    720h"
 		"s/^storage_migration.*/storage_migration_auth_token: \"$token\"/;\$s/\$/\n$extra/;2,\$s/^/    /Mg"
-		"2,\$d;\$a{\"storage_migration_auth_token\": \"$token\", journal_retention: 720h, x-list: [1, b]}"
+		"2,\$c{\"storage_migration_auth_token\": \"$token\", journal_retention: 720h, x-list: [1, b]}"
 		"s/^storage_migration.*/storage_migration_auth_token: >-\n  $token/;2i---\n# settings\n$extra"
 	)
 	for form in "${forms[@]}"; do

@@ -110,9 +110,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 // if the outage continues, EKCO notices it again, and the settling period keeps EKCO from acting until then.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 	s.adoptClock(e, p)
-	if s.Operator.DryCommand = p.Command != "" && p.DryRun; !s.Operator.DryCommand {
-		s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
-	}
+	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
 	s.API = APIState{SettlingFrom: e.Time}
 	if p.ClusterUID != "" {
 		s.Journal.ClusterUID = p.ClusterUID
@@ -120,10 +118,7 @@ func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 }
 
 func (s *State) foldStopped(e journal.Event) {
-	if !s.Operator.DryCommand {
-		s.Operator.StoppedAt = e.Time
-	}
-	s.Operator.DryCommand = false
+	s.Operator.StoppedAt = e.Time
 	s.API.SettlingFrom = time.Time{}
 }
 

@@ -86,9 +86,6 @@ type OperatorState struct {
 	DryRun    bool      `json:"dry_run,omitempty"`
 	// Command is set if the process that started last was not an operator, but a command.
 	Command string `json:"command,omitempty"`
-	// DryCommand is set while a command makes a dry run without an operator. The other fields then keep what they say
-	// about the last process that worked.
-	DryCommand bool `json:"dry_command,omitempty"`
 }
 
 // ClockState describes the clock that EKCO read for the recorded times.

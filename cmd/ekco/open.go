@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -17,6 +18,40 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
+// openJournal opens the journal of a ring. closeStore closes it. A dry run for one node uses a copy, because what it sees
+// with its own settings must not become part of the operator's history.
+func openJournal(ctx context.Context, cfg config.Config, options ringOptions, now *clock.Clock, log *slog.Logger) (store *bolt.Store, closeStore func() error, err error) {
+	check := options.OneShot && !options.WithoutOperator
+	isNew := isMissing(cfg.Journal)
+	if check && isNew { // before the file is created
+		if err := checkElsewhere(ctx, cfg, "", log); err != nil {
+			return nil, nil, err
+		}
+	}
+	closeStore = func() error { return store.Close() }
+	switch {
+	case options.OneShot && options.DryRun:
+		store, closeStore, err = openCopy(ctx, cfg, isNew, now, log)
+	case options.OneShot:
+		store, err = openAtOnce(ctx, cfg, now, log)
+	default:
+		store, err = openWithRetries(ctx, cfg, now, log)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if check && !isNew {
+		stat, err := store.Stat(ctx)
+		if err == nil {
+			err = checkElsewhere(ctx, cfg, stat.JournalID, log)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, closeStore())
+		}
+	}
+	return store, closeStore, nil
+}
+
 // openAtOnce opens the journal for a command without retries. It salvages a damaged journal.
 func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
 	store, err := tryToOpen(ctx, cfg, bolt.Options{Now: now.Now}, log)
@@ -24,6 +59,37 @@ func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *s
 		return nil, offline.Advise(cfg.Journal, err)
 	}
 	return store, nil
+}
+
+// openCopy copies the journal to a temporary directory and opens the copy; if there is no journal, it creates one
+// there. closeCopy closes and removes it. The journal itself is not changed, and is in use only while it is copied.
+func openCopy(ctx context.Context, cfg config.Config, missing bool, now *clock.Clock, log *slog.Logger) (store *bolt.Store, closeCopy func() error, err error) {
+	dir, err := os.MkdirTemp("", "ekco-dry-run-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a temporary directory for a copy of the journal; another place can be set with TMPDIR: %w", err)
+	}
+	remove := func() error { return os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, remove())
+		}
+	}()
+	path := filepath.Join(dir, filepath.Base(cfg.Journal))
+	if !missing {
+		original, err := tryToOpen(ctx, cfg, bolt.Options{ReadOnly: true, Now: now.Now}, log)
+		if err != nil {
+			return nil, nil, offline.Advise(cfg.Journal, err)
+		}
+		if err := errors.Join(original.CopyFile(ctx, path), original.Close()); err != nil {
+			return nil, nil, err
+		}
+	}
+	cfg.Journal = path
+	store, err = openAtOnce(ctx, cfg, now, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return store, func() error { return errors.Join(store.Close(), remove()) }, nil
 }
 
 // openWithRetries opens the journal, and retries if the error may be temporary. Until then EKCO only observes, because

@@ -52,46 +52,26 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	}
 	// client-go writes its log through klog.
 	klog.SetSlogLogger(log)
-	open := openWithRetries
-	if options.OneShot {
-		open = openAtOnce
-	}
-	check := options.OneShot && !options.WithoutOperator
-	isNew := isMissing(cfg.Journal)
-	if check && isNew { // before the file is created
-		if err := checkElsewhere(ctx, cfg, "", log); err != nil {
-			return nil, nil, nil, err
-		}
-	}
 	now := clock.New(clock.Machine())
-	store, err := open(ctx, cfg, now, log)
+	store, closeStore, err := openJournal(ctx, cfg, options, now, log)
 	if err != nil {
 		return nil, nil, nil, err
-	}
-	if check && !isNew {
-		stat, err := store.Stat(ctx)
-		if err == nil {
-			err = checkElsewhere(ctx, cfg, stat.JournalID, log)
-		}
-		if err != nil {
-			return nil, nil, nil, errors.Join(err, store.Close())
-		}
 	}
 	metrics := api.NewMetrics()
 	running, err := newRing(ctx, cfg, options, store, now, metrics, log)
 	if err != nil {
-		return nil, nil, nil, errors.Join(err, store.Close())
+		return nil, nil, nil, errors.Join(err, closeStore())
 	}
 	services, err := listen(ctx, cfg, options, running, store, metrics, log)
 	if err != nil {
-		return nil, nil, nil, errors.Join(err, store.Close())
+		return nil, nil, nil, errors.Join(err, closeStore())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	var result error
 	go func() {
 		defer close(ended)
-		result = errors.Join(runTogether(ctx, append(services, running.Run)...), store.Close())
+		result = errors.Join(runTogether(ctx, append(services, running.Run)...), closeStore())
 	}()
 	stop = func() error {
 		cancel()

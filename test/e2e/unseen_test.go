@@ -1,12 +1,18 @@
 package e2e
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/test/await"
+	"github.com/replicatedhq/ekco/test/child"
 )
 
 func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) {
@@ -50,6 +56,10 @@ func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) 
 		untouched()
 	}
 
+	o.mustEkco("purge-node", "primary-3", "--dry-run", "--kubeconfig", o.kubeconfig)
+	if _, err := os.Stat(o.journal); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a dry run created a journal: %v", err)
+	}
 	look() // where no operator runs
 	o.startReady()
 	look()
@@ -75,5 +85,19 @@ func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) 
 	}
 	if tree := o.mustEkco("history", "-o", "tree", "--node", "primary-3"); !strings.Contains(tree, "purge-node primary-3: done") || !strings.Contains(tree, "never saw") {
 		t.Errorf("the history is\n%s", tree)
+	}
+
+	o.running.Stop(await.HangTimeout)
+	recordedFile, err := os.ReadFile(o.journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without --config, EKCO looks for more than the operator does.
+	dry := child.Start(t, binaries.ekco, "purge-node", "worker-1", "--dry-run", "--journal", o.journal, "--kubeconfig", o.kubeconfig)
+	if code := dry.Wait(await.HangTimeout); code != 0 || !strings.Contains(dry.Output.String(), "worker-1 can be purged now") {
+		t.Errorf("a dry run with other settings: exit %d\n%s", code, dry.Output)
+	}
+	if after, err := os.ReadFile(o.journal); err != nil || !bytes.Equal(recordedFile, after) {
+		t.Errorf("a dry run changed the journal (%v)", err)
 	}
 }

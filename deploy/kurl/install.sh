@@ -377,12 +377,14 @@ function ekco_ctr() {
 
 # ekco_needs_image IMAGE ID ends the installer if the image is not on this host.
 function ekco_needs_image() {
-    local load='gunzip -c FILE | ctr -n k8s.io images import -'
+    local load='gunzip -c FILE | ctr -n k8s.io images import -' found
     if ekco_has_docker; then
         load='docker load -i FILE'
         if docker image inspect "$1" >/dev/null 2>&1; then return 0; fi
-    elif [ -n "$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")")" ]; then
-        return 0
+    else
+        found=$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")") ||
+            bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs, and run the installer again."
+        if [ -n "$found" ]; then return 0; fi
     fi
     bail "Image $(ekco_full_name "$1") is not on this host. Load it from $(ekco_files)/images/$2.tar.gz (${load/FILE/$2.tar.gz}), then run the installer again."
 }

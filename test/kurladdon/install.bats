@@ -281,6 +281,11 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs DOCKER_VERSION=20.10
 	refused "docker load"
 	cp images "$STATE/images"
+	touch "$STATE/containerd-down"
+	installs
+	refused "Cannot ask containerd for image docker.io/replicated/ekco:v0.29.0" "cannot access socket"
+	silent "is not on this host"
+	rm "$STATE/containerd-down"
 	installs
 	ok
 	installs DOCKER_VERSION=20.10

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/replicatedhq/ekco/internal/config"
@@ -14,6 +16,10 @@ func (a *app) checkConfig(file string) error {
 		return usagef("--check-config needs the name of a file")
 	}
 	cfg, err := config.Load(config.Sources{File: file, Env: func(string) (string, bool) { return "", false }})
+	// The kURL add-on takes exit code 2 for invalid values, and asks the administrator to correct them.
+	if unreadable, is := errors.AsType[*fs.PathError](err); is {
+		return fmt.Errorf("read the configuration to check: %w", unreadable)
+	}
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,12 @@ func TestCheckConfigLooksOnlyAtTheFile(t *testing.T) {
 func TestCheckConfigNeedsAFile(t *testing.T) {
 	d := newDesk(t, nil)
 	d.expect(d.types("operator", "--check-config", ""), exitUsage, "", "--check-config needs the name of a file")
-	d.expect(d.types("operator", "--check-config", "/nowhere/config.yaml"), exitUsage, "", "/nowhere/config.yaml")
+	// 2 would mean that the file has an invalid value.
+	d.expect(d.types("operator", "--check-config", "/nowhere/config.yaml"), exitFailed, "", "/nowhere/config.yaml")
+	directory := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.expect(d.types("operator", "--check-config", directory), exitFailed, "", "is a directory")
 	d.expect(d.types("operator", "--check-config", configFile(t, "a: b: c")), exitUsage, "", "is not valid YAML")
 }

@@ -29,7 +29,7 @@ variable with the key's name in upper case. SIGTERM stops the operator within 10
 seconds; the next start continues open actions.
 
 --check-config starts nothing: it reports every invalid value of a file, and exits
-with 2 if there is one.`,
+with 2 if there is one, or with 1 if it cannot read the file.`,
 		Example: `  # in a pod, with /etc/ekco/config.yaml
   ekco operator
 

@@ -91,6 +91,7 @@ journal of EKCO.`,
 		newVersionCommand(a),
 		newJournalChildCommand(),
 		newHostTaskCommand(a),
+		newFlattenConfigCommand(),
 	)
 	addCompletionCommand(root)
 	complete(root, "log_level", func(*cobra.Command) []string { return []string{"debug", "info", "warn", "error"} })

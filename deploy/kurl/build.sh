@@ -37,14 +37,57 @@ add_image() {
 		echo "build.sh: images/$1.tar.gz is not in the package: $3" >&2
 		return
 	fi
-	{ gunzip -c "$2" 2>/dev/null || cat "$2"; } | gzip -9n >"$addon/images/$1.tar.gz"
+	if [ "$(head -c 2 "$2" | od -An -tx1)" = " 1f 8b" ]; then
+		gunzip -c "$2" >"$work/$1.tar" || incomplete "$2" "gunzip cannot read it"
+	else
+		cat "$2" >"$work/$1.tar"
+	fi
+	check_image "$work/$1.tar" "$2"
+	gzip -9nc "$work/$1.tar" >"$addon/images/$1.tar.gz"
 }
 
-rm -rf "$out/addons/ekco" # other versions, too
+# check_image TAR NAME ends the build if the archive of an image is cut, or lacks a file that it names. containerd may
+# import such an archive, and its containers do not start. The archive has the format of Docker, of OCI, or both.
+check_image() {
+	local dir=$work/files file list
+	rm -rf "$dir" && mkdir "$dir"
+	tar --extract --file "$1" --directory "$dir" --no-same-owner || incomplete "$2" "tar cannot read it"
+	if [ -e "$dir/manifest.json" ]; then
+		list=$(grep -oE '"[^"]+(\.json|\.tar|sha256/[0-9a-f]{64})"' "$dir/manifest.json" | tr -d '"' | grep -v ^application/ || true)
+	else
+		list=$(digests "$dir" | sed 's|^|blobs/sha256/|')
+	fi
+	[ -n "$list" ] || incomplete "$2" "it has neither manifest.json nor index.json"
+	for file in $list; do
+		[ -e "$dir/$file" ] || incomplete "$2" "$file is missing"
+	done
+	for file in "$dir"/blobs/sha256/*; do
+		[ ! -e "$file" ] || sha256sum "$file" | grep -q "^${file##*/} " || incomplete "$2" "blobs/sha256/${file##*/} has another checksum"
+	done
+}
+
+# digests DIR prints the digests that the JSON files of an OCI layout name.
+digests() {
+	local file
+	for file in "$1/index.json" "$1"/blobs/sha256/*; do
+		if [ -e "$file" ] && head -c 1 "$file" | grep -q '{'; then
+			grep -oE '"digest": *"sha256:[0-9a-f]{64}"' "$file" | sed 's/.*sha256:\(.*\)"/\1/' || true
+		fi
+	done
+}
+
+incomplete() {
+	echo "build.sh: $1 is no complete archive of an image: $2. Create it again" >&2
+	exit 1
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work" "$out/package.tmp"' EXIT
+rm -rf "$out/addons/ekco" "$out/ekco-$number.tar.gz" # of addons/ekco other versions, too
 addon=$out/addons/ekco/$number
 mkdir -p "$addon/images"
 cp -r "$here/reboot" "$addon"
-cp "$here"/{install.sh,merge.awk,host-preflight.yaml} "$root/deploy/host/ekco-purge-node" "$addon"
+cp "$here"/{install.sh,loadbalancer.sh,merge.awk,host-preflight.yaml} "$root/deploy/host/ekco-purge-node" "$addon"
 templates "$addon/templates"
 haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/templates/config.yaml")
 sed "s#__VERSION__#$VERSION#; s#__HAPROXY__#$haproxy#" "$here/Manifest" >"$addon/Manifest"
@@ -52,5 +95,6 @@ add_image ekco "$ekco_image" "there is no $ekco_image; run make image"
 add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image"
 find "$addon" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 tar --create --directory "$out" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" addons/ekco |
-	gzip -n >"$out/ekco-$number.tar.gz"
+	gzip -n >"$out/package.tmp"
+mv "$out/package.tmp" "$out/ekco-$number.tar.gz"
 echo "build.sh: $out/ekco-$number.tar.gz has $(du -m "$out/ekco-$number.tar.gz" | cut -f 1) MB" >&2

@@ -8,6 +8,10 @@
 # Only tests set other directories.
 : "${EKCO_HOST_ETC:=/etc}" "${EKCO_HOST_BIN:=/usr/local/bin}"
 
+# The hooks of the load balancer are in a file of their own. It has only functions, too.
+# shellcheck source=/dev/null
+. "${BASH_SOURCE[0]%/*}/loadbalancer.sh"
+
 # --- Hooks ------------------------------------------------------------------------------------------------------
 
 function ekco_pre_init() {
@@ -25,7 +29,8 @@ function ekco() {
     from=$(ekco_files)
     logStep "Installing EKCO $EKCO_VERSION"
     ekco_needs_image "$(ekco_image host_task_image)" ekco
-    mkdir -p "$to" || ekco_cannot_write "$to"
+    # The files have the token.
+    { mkdir -p "$to" && chmod 700 "$to"; } || ekco_cannot_write "$to"
     ekco_read_live "$to"
     ekco_write_config "$from" "$to"
     ekco_check_config "$to"
@@ -65,208 +70,25 @@ function ekco_post_init() {
     EKCO_ADDRESS=$address:31880
 }
 
-# --- Internal load balancer -------------------------------------------------------------------------------------
-
-function ekco_bootstrap_internal_lb() {
-    ekco_needs bail commandExists kubernetes_is_master log logStep sleep_spinner spinner_until
-    local manifest=$EKCO_HOST_ETC/kubernetes/manifests/haproxy.yaml before='' serves='' primaries
-    logStep "Setting up the internal load balancer"
-    ekco_needs_image "$(ekco_image host_task_image)" ekco
-    if [ -e "$manifest" ]; then
-        before=$(stat --format=%y "$manifest")
-        if ekco_lb_answers; then serves=1; fi
-    fi
-    # ekco writes the file only if the content differs. Otherwise the modification time stays.
-    ekco_run haproxy-manifest "$EKCO_HOST_ETC:/host/etc" generate-haproxy-manifest \
-        --file=/host/etc/kubernetes/manifests/haproxy.yaml --image="$(ekco_image internal_load_balancer_haproxy_image)" ||
-        bail "EKCO cannot write $manifest. Fix the error above and run the installer again."
-    ekco_lb_readable
-    if [ -n "$serves" ]; then
-        if [ "$(stat --format=%y "$manifest")" != "$before" ]; then
-            log "The kubelet restarts the load balancer, because its manifest has changed"
-            sleep_spinner 60
-        fi
-        spinner_until 300 ekco_lb_answers ||
-            bail "The load balancer does not answer at https://localhost:6444/healthz after 5 minutes. Look at its pod (kubectl -n kube-system get pods -l app=kurl-haproxy), then run the installer again."
-        return 0
-    fi
-    primaries=$(ekco_lb_primaries)
-    if [ -z "$primaries" ]; then return 0; fi
-    ekco_lb_write_config "$primaries"
-    ekco_lb_start_temporary
-    # If this ConfigMap is missing, EKCO writes HAProxy's configuration on all nodes again. The API may not answer yet.
-    if kubernetes_is_master && commandExists kubectl; then
-        kubectl --request-timeout=10s -n kurl delete configmap update-internallb --ignore-not-found >/dev/null 2>&1 || true
-    fi
-}
-
-function ekco_cleanup_bootstrap_internal_lb() { ekco_remove_container bootstrap-lb; }
-
-# ekco_lb_primaries prints the primaries' addresses: those that kURL passes, or on the first primary its own address.
-function ekco_lb_primaries() {
-    if [ -n "${PRIMARY_HOST:-}" ]; then
-        echo "$PRIMARY_HOST"
-    elif [ "${MASTER:-}" = 1 ]; then
-        echo "${PRIVATE_ADDRESS:-}"
-    fi
-}
-
-function ekco_lb_answers() {
-    curl --silent --output /dev/null --fail --insecure --noproxy '*' --max-time 5 https://localhost:6444/healthz
-}
-
-function ekco_lb_write_config() {
-    local file=$EKCO_HOST_ETC/haproxy/haproxy.cfg config
-    config=$(ekco_run haproxy-config '' generate-haproxy-config --primary-host="$1") || config=''
-    [ -n "$config" ] || bail "EKCO cannot generate $file for the primaries $1. Fix the error above and run the installer again."
-    mkdir -p "${file%/*}" || ekco_cannot_write "${file%/*}"
-    # HAProxy's pod mounts this file and would not see a new one, so this writes into the same file.
-    ekco_save "$file" printf '%s\n' "$config"
-    ekco_lb_readable
-}
-
-# ekco_lb_readable makes the configuration readable for HAProxy, which does not run as root. The umask may be 027.
-function ekco_lb_readable() {
-    if [ -d "$EKCO_HOST_ETC/haproxy" ]; then
-        chmod -R a+rX "$EKCO_HOST_ETC/haproxy" || ekco_cannot_write "$EKCO_HOST_ETC/haproxy"
-    fi
-}
-
-# ekco_lb_start_temporary runs HAProxy in a container of its own until the kubelet runs its pod.
-function ekco_lb_start_temporary() {
-    local image from=$EKCO_HOST_ETC/haproxy to=/usr/local/etc/haproxy started=1
-    image=$(ekco_image internal_load_balancer_haproxy_image)
-    ekco_needs_image "$image" haproxy
-    ekco_remove_container bootstrap-lb
-    if ekco_has_docker; then
-        docker run --detach --rm --name bootstrap-lb --publish 6444:6444 --volume "$from:$to:ro" "$image" >/dev/null || started=0
-    else
-        ekco_ctr run --detach --net-host --mount "type=bind,src=$from,dst=$to,options=rbind:ro" \
-            "$(ekco_full_name "$image")" bootstrap-lb || started=0
-    fi
-    if [ $started = 0 ]; then
-        bail "Cannot start HAProxy in container bootstrap-lb. Fix the error above and run the installer again."
-    fi
-}
-
-# --- Change of the load balancer's address ----------------------------------------------------------------------
-
-# kURL calls the next two hooks with the old and the new address. Either can be missing.
-function ekco_handle_load_balancer_address_change_pre_init() {
-    ekco_needs bail cert_has_san kubernetes_pod_completed kubernetes_pod_started logStep logWarn spinner_until
-    local host node
-    if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
-    host=$(ekco_host "$2")
-    ekco_needs_plain "$host"
-    for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
-        logStep "Adding $host to the API server's certificate on $node"
-        ekco_regenerate_certificate "$node" "--add-alt-names=$host"
-    done
-    for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
-        spinner_until 120 cert_has_san "$node:6443" "$host" ||
-            logWarn "The API server at $node:6443 does not serve a certificate for $host after 2 minutes"
-    done
-}
-
-function ekco_handle_load_balancer_address_change_post_init() {
-    ekco_needs bail kubernetes_pod_completed kubernetes_pod_started logStep spinner_until
-    local host node
-    if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
-    host=$(ekco_host "$1")
-    ekco_needs_plain "$host"
-    for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
-        logStep "Removing $host from the API server's certificate on $node"
-        ekco_regenerate_certificate "$node" "--drop-alt-names=$host"
-    done
-}
-
-# EKCO also restarts the kubelet of its own node. That breaks "kubectl exec", but the command in the pod continues. So
-# the command writes its result to a file in the pod, and this hook reads that file.
-function ekco_handle_load_balancer_address_change_kubeconfigs() {
-    ekco_needs bail get_local_node_name logStep logSuccess spinner_until
-    local log=/tmp/change-lb-log node options result
-    node=$(get_local_node_name)
-    if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
-        ekco_needs_plain "$node"
-        options="--exclude=$node --internal --server=https://localhost:6444"
-    else
-        ekco_needs_plain "$node" "${API_SERVICE_ADDRESS:-}"
-        options="--exclude=$node --server=https://$API_SERVICE_ADDRESS"
-    fi
-    logStep "Pointing the kubelets of the other nodes to the load balancer's new address"
-    # An earlier change may have left its result.
-    ekco_exec /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
-    ekco_exec /bin/bash -c "ekco change-load-balancer $options &>$log" || true
-    spinner_until 600 ekco_lb_change_ended ||
-        bail "EKCO has not pointed all kubelets to the new address within 10 minutes. To see why, run kubectl -n kurl exec deploy/ekc-operator -- ekco status. Fix that and run the installer again."
-    result=$(ekco_exec cat $log) || ekco_api_failed "read $log in EKCO's pod"
-    case $result in
-    *'Result: success'*) logSuccess "All kubelets use the new address" ;;
-    *) bail "EKCO has not pointed all kubelets to the new address: $result" ;;
-    esac
-}
-
-function ekco_lb_change_ended() {
-    ekco_exec cat /tmp/change-lb-log 2>/dev/null | grep -q 'Result:'
-}
-
-function ekco_exec() {
-    kubectl -n kurl exec deploy/ekc-operator --container ekc-operator -- "$@"
-}
-
-# ekco_host_differs OLD NEW reports whether both are set and have different hosts.
-function ekco_host_differs() {
-    [ -n "$1" ] && [ -n "$2" ] && [ "$(ekco_host "$1")" != "$(ekco_host "$2")" ]
-}
-
-# ekco_host prints the host of HOST, HOST:PORT, IPV6 or [IPV6]:PORT.
-function ekco_host() {
-    case $1 in
-    '['*']'*) set -- "${1#\[}" && echo "${1%%]*}" ;;
-    *:*:*) echo "$1" ;;
-    *) echo "${1%%:*}" ;;
-    esac
-}
-
-# ekco_needs_plain ends the installer if a name has a character that a host name or an IP address cannot have. The names
-# become part of commands and of YAML.
-function ekco_needs_plain() {
-    local name
-    for name in "$@"; do
-        case $name in
-        '' | *[!]A-Za-z0-9.:_[-]*) bail "\"$name\" is not the name or the address of a host. Correct the load balancer's address and run the installer again." ;;
-        esac
-    done
-}
-
-# ekco_regenerate_certificate NODE OPTION changes the API server's certificate on a node. The API server reads the
-# new one without a restart.
-function ekco_regenerate_certificate() {
-    local pod=regen-cert-$1
-    kubectl -n default delete pod "$pod" --ignore-not-found --force --grace-period=0 >/dev/null 2>&1 || true
-    sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_files)/templates/regen-cert.yaml" |
-        kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
-    spinner_until 120 kubernetes_pod_started "$pod" default ||
-        bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."
-    kubectl -n default logs --follow "$pod" || true
-    spinner_until 10 kubernetes_pod_completed "$pod" default || true
-    if [ "$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}')" != Succeeded ]; then
-        bail "Pod default/$pod failed, so the API server's certificate on $1 is not changed. The pod's log is above. Fix the error and run the installer again."
-    fi
-    kubectl -n default delete pod "$pod" >/dev/null || true
-}
-
 # --- Configuration ----------------------------------------------------------------------------------------------
 
-# ekco_read_live DIR writes the cluster's present configuration to DIR/live, which is empty if there is none. It sets
-# EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the installer last ran.
+# ekco_read_live DIR writes the cluster's present configuration to DIR/live, with each key on one line. The file is empty
+# if there is none. It sets EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the
+# installer last ran.
 function ekco_read_live() {
-    local live
+    local live said code=0
+    # The comment at the end keeps an empty configuration apart from the annotation.
     live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
-        -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}') ||
+        -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}{"\n#"}') ||
         ekco_api_failed "read ConfigMap kurl/ekco-config"
     EKCO_LIVE_KOTSADM=${live%%$'\n'*}
-    ekco_save "$1/live" printf '%s\n' "${live#*$'\n'}"
+    ekco_save "$1/config.yaml" printf '%s\n' "${live#*$'\n'}"
+    # An administrator may have edited it: with comments, other quotes, or another indentation. So EKCO itself reads it.
+    said=$(ekco_run flatten-config "$(cd "$1" && pwd):/kustomize" flatten-config /kustomize/config.yaml /kustomize/live 2>&1) || code=$?
+    if [ $code = 2 ]; then
+        bail "Cannot read the settings in ConfigMap kurl/ekco-config: $said. Nothing is applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
+    fi
+    ekco_needs_run $code "$said"
 }
 
 # ekco_write_config FROM TO writes config.yaml. It has the values that the installer's fields ask for, and the defaults
@@ -356,7 +178,7 @@ function ekco_wants_kotsadm() {
 # ekco_kotsadm LIVE prints the value of enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator
 # must edit the ConfigMap. If it has "false" although the last run of the installer set "true", the "false" stays.
 function ekco_kotsadm() {
-    if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -q '^enable_ha_kotsadm: *"\?false' "$1"; then
+    if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -qiE '^enable_ha_kotsadm: "?(false|f|0)"?$' "$1"; then
         echo false
     else
         ekco_wants_kotsadm
@@ -366,9 +188,12 @@ function ekco_kotsadm() {
 # ekco_token LIVE prints the line with the cluster's present token, because join commands that kURL printed earlier have
 # it. Without one it prints a new token.
 function ekco_token() {
-    local key=storage_migration_auth_token
-    grep -m 1 "^$key:.*[A-Za-z0-9]" "$1" ||
+    local key=storage_migration_auth_token live
+    if live=$(grep -i -m 1 "^$key: .*[^\" ]" "$1"); then
+        echo "$key:${live#*:}"
+    else
         printf '%s: "%s"\n' $key "$(head -c 1024 /dev/urandom | LC_ALL=C tr -dc A-Za-z0-9 | cut -c 1-64)"
+    fi
 }
 
 # ekco_check_config asks EKCO itself whether it would accept the configuration.
@@ -384,12 +209,15 @@ function ekco_check_config() {
         done <<<"$said"
         bail "EKCO would not start with this configuration. Nothing is applied. Correct the values above and run the installer again."
     fi
-    if [ $code != 0 ]; then
-        bail "Cannot run EKCO's image to check the configuration: $said. Fix that and run the installer again."
-    fi
+    ekco_needs_run $code "$said"
     case $said in
     *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing is applied. Remove the field, or use another version." ;;
     esac
+}
+
+# ekco_needs_run CODE OUTPUT ends the installer if EKCO's image did not run.
+function ekco_needs_run() {
+    [ "$1" = 0 ] || bail "Cannot run EKCO's image to read the configuration: $2. Fix that and run the installer again."
 }
 
 # ekco_field KEY prints the field with which an administrator sets KEY, or says that it is in the ConfigMap.
@@ -412,21 +240,27 @@ function ekco_field() {
 # ekco_write_manifests FROM TO writes the kustomization: the manifests that every cluster needs, and the permissions for
 # the add-ons that the cluster has or that the installer installs later.
 function ekco_write_manifests() {
-    local from=$1/templates to=$2 minio file hash
+    local from=$1/templates to=$2 minio file hash tolerations
     local files=(rbac.yaml deployment.yaml service.yaml)
     minio=$(ekco_minio_namespace)
-    hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | md5sum | cut -d ' ' -f 1)
-    if kubernetes_resource_exists default namespace rook-ceph; then files+=(rook.yaml); fi
+    # Not md5sum, because hosts in FIPS mode refuse it.
+    hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | sha256sum) ||
+        bail "Cannot compute the checksum of $to/config.yaml. The error is above. Fix it and run the installer again."
+    hash=${hash%% *}
+    tolerations=$(kubectl -n kurl get deployment ekc-operator --ignore-not-found -o jsonpath='{.spec.template.spec.tolerations}') ||
+        ekco_api_failed "read Deployment kurl/ekc-operator"
+    if ekco_exists namespace rook-ceph; then files+=(rook.yaml); fi
     if [ -n "$minio" ]; then files+=(minio.yaml); fi
     if [ -n "${KOTSADM_VERSION:-}" ]; then files+=(kotsadm.yaml); fi
     if ekco_is_on "${EKCO_OPTIONAL_RBAC:-}"; then files+=(optional.yaml); fi
     if ekco_wants_scaling; then files+=(scaling.yaml); fi
     ekco_save "$to/configmap.yaml" ekco_configmap "$from/configmap.yaml" "$to/config.yaml"
     for file in "${files[@]}"; do
-        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/" "$from/$file"
+        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/; $(ekco_keep "$tolerations")" "$from/$file"
     done
     for file in kurl ${minio:+"$minio"}; do
-        if ! kubernetes_resource_exists default namespace "$file"; then
+        # MinIO may be in namespace kurl, too.
+        if [[ " ${files[*]} " != *" namespace-$file.yaml "* ]] && ! ekco_exists namespace "$file"; then
             ekco_save "$to/namespace-$file.yaml" printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: \"$file\""
             files+=("namespace-$file.yaml")
         fi
@@ -434,6 +268,15 @@ function ekco_write_manifests() {
     files+=(configmap.yaml)
     ekco_save "$to/kustomization.yaml" printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' \
         'resources:' "${files[@]/#/  - }"
+}
+
+# ekco_keep TOLERATIONS prints a command of sed that keeps the Deployment's tolerations if they are those of kURL. kURL
+# replaces the tolerations by this one after the hook ran. With others, each run would create two pods.
+function ekco_keep() {
+    local one='^\[\{[^{}]*"key":"node-role\.kubernetes\.io/(master|control-plane)"[^{}]*\}\]$'
+    if [[ $1 =~ $one ]]; then
+        echo "/^      tolerations:/,/^      containers:/{ s|^      tolerations:|      tolerations: $1|p; /^      containers:/!d; }"
+    fi
 }
 
 # ekco_configmap TEMPLATE CONFIG prints the ConfigMap.
@@ -449,16 +292,23 @@ function ekco_wants_scaling() {
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
         logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates a Ceph cluster only if it is 3 or more"
     fi
-    ! kubernetes_resource_exists default storageclass "${STORAGE_CLASS:-distributed}" &&
-        ! kubernetes_resource_exists default storageclass scaling
+    ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" && ! ekco_exists storageclass scaling
 }
 
 # EKCO's webhook sets the priority class of Rook's pods only in a namespace with this label.
 function ekco_label_rook() {
     local label='rook-priority.kurl.sh-'
-    if ! kubernetes_resource_exists default namespace rook-ceph; then return 0; fi
+    if ! ekco_exists namespace rook-ceph; then return 0; fi
     if [ "${ROOK_VERSION:-}" = 1.0.4 ]; then label='rook-priority.kurl.sh='; fi
     kubectl label namespace rook-ceph --overwrite $label >/dev/null || ekco_api_failed "label namespace rook-ceph"
+}
+
+# ekco_exists KIND NAME reports whether the cluster has an object. If the API does not answer, it ends the installer:
+# kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell.
+function ekco_exists() {
+    local found
+    found=$(kubectl get "$1" "$2" --ignore-not-found -o name) || ekco_api_failed "read $1 $2"
+    [ -n "$found" ]
 }
 
 # --- Hosts and images -------------------------------------------------------------------------------------------
@@ -487,6 +337,7 @@ function ekco_wait_for_overrides() {
     until spinner_until $seconds kubernetes_resource_exists default mutatingwebhookconfigurations pod-image-overrides.kurl.sh; do
         reason=$(ekco_not_yet)
         if [ -z "$reason" ]; then
+            if ekco_exists mutatingwebhookconfigurations pod-image-overrides.kurl.sh; then return 0; fi
             bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. Look at kubectl -n kurl logs deploy/ekc-operator, then run the installer again."
         fi
         log "EKCO does not replace images yet: $reason"
@@ -496,7 +347,7 @@ function ekco_wait_for_overrides() {
 
 # ekco_not_yet prints why the operator has not registered its webhook yet, or nothing.
 function ekco_not_yet() {
-    ekco_exec ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
+    ekco_exec 30 ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
 }
 
 function ekco_files() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
@@ -526,12 +377,14 @@ function ekco_ctr() {
 
 # ekco_needs_image IMAGE ID ends the installer if the image is not on this host.
 function ekco_needs_image() {
-    local load='gunzip -c FILE | ctr -n k8s.io images import -'
+    local load='gunzip -c FILE | ctr -n k8s.io images import -' found
     if ekco_has_docker; then
         load='docker load -i FILE'
         if docker image inspect "$1" >/dev/null 2>&1; then return 0; fi
-    elif [ -n "$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")")" ]; then
-        return 0
+    else
+        found=$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")") ||
+            bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs, and run the installer again."
+        if [ -n "$found" ]; then return 0; fi
     fi
     bail "Image $(ekco_full_name "$1") is not on this host. Load it from $(ekco_files)/images/$2.tar.gz (${load/FILE/$2.tar.gz}), then run the installer again."
 }

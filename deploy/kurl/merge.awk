@@ -2,25 +2,20 @@
 #   settings  the keys whose values the installer determines
 #   live      the configuration that the cluster has
 #   base      all keys that kURL writes, with their defaults
-# Lines that begin with "#" are messages about values of the cluster that change or that differ from the default. A value
-# can have several lines.
+# Each line is a key and its value. Lines of the output that begin with "#" are messages about values of the cluster that
+# change or that differ from the default.
 function value(text) {
-    sub(/^[^:]*:[ \t]*/, "", text)
+    sub(/^[^:]*: */, "", text)
     if (text ~ /^".*"$/) text = substr(text, 2, length(text) - 2)
     return text
 }
-function say(text) {
-    gsub(/\n/, " ", text)
-    print "#ConfigMap kurl/ekco-config: " text
-}
-/^#/ || /^---/ || /^[ \t]*$/ { next }
-/^["\047]?[A-Za-z_0-9]+["\047]?[ \t]*:/ {
-    key = tolower($0); sub(/[ \t]*:.*/, "", key); gsub(/["\047]/, "", key)
+function say(text) { print "#ConfigMap kurl/ekco-config: " text }
+/^$/ { next }
+{
+    key = tolower($0); sub(/:( .*)?$/, "", key)
     if (!((file, key) in text)) order[file, ++count[file]] = key
     text[file, key] = $0
-    next
 }
-key != "" { text[file, key] = text[file, key] "\n" $0 }
 END {
     for (i = 1; i <= count["base"]; i++) {
         key = order["base", i]; known[key] = 1

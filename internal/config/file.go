@@ -78,6 +78,15 @@ func parseFile(path string, content []byte) ([]setting, error) {
 }
 
 func parseYAML(path string, content []byte) ([]setting, error) {
+	root, err := yamlRoot(path, content)
+	if root == nil || err != nil {
+		return nil, err
+	}
+	return yamlSettings(path, root)
+}
+
+// yamlRoot returns the keys and values of a file, or nil if it has none.
+func yamlRoot(path string, content []byte) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		// The parser may report the line before the error, so the message says "near".
@@ -90,6 +99,10 @@ func parseYAML(path string, content []byte) ([]setting, error) {
 	if root.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("configuration file %s line %d: want keys with values, like \"clear_dead_nodes: true\"", path, root.Line)
 	}
+	return root, nil
+}
+
+func yamlSettings(path string, root *yaml.Node) ([]setting, error) {
 	var settings []setting
 	lines := make(map[string]int)
 	for i := 0; i+1 < len(root.Content); i += 2 {

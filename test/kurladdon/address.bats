@@ -69,10 +69,26 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	echo Pending >"$STATE/phase"
 	changes pre_init a b
 	refused "Pod default/regen-cert-primary-2 has not started within 2 minutes"
+	# A request that fails is no failed pod.
+	echo Succeeded >"$STATE/phase"
+	printf '#!/bin/sh\necho "get pod" >"$STATE/api-fails"\n' >"$STATE/logs"
+	chmod +x "$STATE/logs"
+	changes pre_init a b
+	refused "Cannot read pod default/regen-cert-primary-2"
 	# The next run replaces the pod that the failed run left.
+	rm "$STATE/logs" "$STATE/api-fails"
 	echo Succeeded >"$STATE/phase"
 	changes pre_init a b
 	ok
+}
+
+@test "a log that hangs does not hold the installer" {
+	printf '#!/bin/sh\nexec sleep 600\n' >"$STATE/logs"
+	chmod +x "$STATE/logs"
+	touch "$STATE/hangs"
+	run /usr/bin/timeout 60 env REMOTE_PRIMARIES=primary-2 installer.sh call ekco_handle_load_balancer_address_change_pre_init a b
+	ok
+	called "timeout --foreground 120 kubectl -n default logs --follow regen-cert-primary-2"
 }
 
 @test "a host with shell characters never reaches a pod" {
@@ -107,6 +123,19 @@ pod() {
 	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
 	ok
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --internal --server=https://localhost:6444 &>/tmp/change-lb-log' "$STATE/pod-calls"
+}
+
+@test "a connection to EKCO's pod that hangs does not hold the installer" {
+	pod "echo 'Result: success' >$STATE/log; exec sleep 600"
+	touch "$STATE/hangs"
+	run /usr/bin/timeout 60 env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	ok
+	called "timeout --foreground 120 kubectl -n kurl exec"
+	# The requests for the result have limits, too.
+	pod ":"
+	sed -i 's/^cat.*/cat*) exec sleep 600 ;;/' "$STATE/pod"
+	run /usr/bin/timeout 120 env KURL_STEP=300 EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	refused "within 10 minutes"
 }
 
 @test "a failed change of kubelets ends the installer with EKCO's reason" {

@@ -1,7 +1,7 @@
 // Package kurladdon tests the add-on for kURL (deploy/kurl). File kurl.sh has stand-ins for the functions of kURL's
 // scripts that the add-on calls. installer.sh calls the hooks in kURL's order, under "set -eE" with a trap on ERR.
 //
-//	*.bats      tests of each hook. kubectl, ctr, docker and curl are fakes (fakes/), but ekco is the real program
+//	*.bats      tests of each hook. kubectl, ctr, docker, curl and timeout are fakes (fakes/), ekco is the real program
 //	fields.tsv  each field of the installer, and the line of config.yaml that it becomes
 //	*_test.go   tests of the package, and of the hooks with a real API server
 //

@@ -50,7 +50,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 	has "journal_retention: 720h"
 	has 'OSD_purge_wait: "10m"'
-	has "  16Mi"
+	has "minio_copy_bandwidth: 16Mi"
 	has "max_ceph_pool_replication: 2"
 	has "maintain_rook_storage_nodes: true"
 	says "maintain_rook_storage_nodes was false and becomes true"
@@ -59,6 +59,60 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs ROOK_VERSION=1.12.8
 	ok
 	[ "$before" = "$(config)" ]
+}
+
+# An administrator may write the ConfigMap in any form that YAML permits.
+@test "a ConfigMap in another form keeps its token and its keys" {
+	installs
+	live=$STATE/cluster/configmap/ekco-config
+	fresh=$(cat "$live")
+	token=$(printf 'a%.0s' {1..64})
+	extra="journal_retention: 720h"
+	forms=(
+		"s/^storage_migration.*/storage_migration_auth_token: $token # of the \"cluster\": 2026/;\$a$extra # a month"
+		"s/^storage_migration.*/storage_migration_auth_token: '$token'/;2,\$s/\$/\r/;\$a$extra"
+		"s/^storage_migration.*/\"storage_migration_auth_token\" :   \"$token\"/;\$a'journal_retention': '720h'"
+		"s/^storage_migration.*/STORAGE_MIGRATION_AUTH_TOKEN:\n  $token/;\$aJournal_Retention:\n    720h"
+		"s/^storage_migration.*/storage_migration_auth_token: \"$token\"/;\$s/\$/\n$extra/;2,\$s/^/    /Mg"
+		"2,\$c{\"storage_migration_auth_token\": \"$token\", journal_retention: 720h, x-list: [1, b]}"
+		"s/^storage_migration.*/storage_migration_auth_token: >-\n  $token/;2i---\n# settings\n$extra"
+	)
+	for form in "${forms[@]}"; do
+		echo "$fresh" >"$live"
+		edits "$form"
+		installs
+		ok
+		grep -qx "EKCO_AUTH_TOKEN=$token" "$STATE/variables" || fails "another token after $form"
+		[ "$(config | grep -c "^storage_migration_auth_token: \"\?$token\"\?$")" = 1 ] || fails "no token after $form"
+		config | grep -qixE 'journal_retention: "?720h"?' || fails "no journal_retention after $form"
+		silent aaaa
+		before=$(cat "$live") pod=$(cat "$STATE/pod-uid")
+		installs
+		ok
+		[ "$before" = "$(cat "$live")" ] && [ "$pod" = "$(cat "$STATE/pod-uid")" ] || fails "the second run changes something after $form"
+	done
+	echo "$fresh" >"$live"
+	edits '$ax-map:\n  b: [1, "2"] # two\n"a key": 1'
+	installs
+	has 'x-map: {"b":[1,"2"]}'
+	has '"a key": 1'
+}
+
+@test "a token in a comment is no token" {
+	installs
+	edits 's/^storage_migration.*/storage_migration_auth_token: "" # abc/'
+	installs
+	ok
+	grep -qxE 'EKCO_AUTH_TOKEN=[A-Za-z0-9]{64}' "$STATE/variables"
+}
+
+@test "a ConfigMap that is not YAML is reported, and nothing is applied" {
+	installs
+	edits '$aa: b: c'
+	: >"$STATE/calls"
+	installs
+	refused "Cannot read the settings in ConfigMap kurl/ekco-config" "is not valid YAML" "kubectl -n kurl edit configmap ekco-config"
+	not_called "kubectl apply"
 }
 
 @test "enable_ha_kotsadm stays off after an edit by hand" {
@@ -105,6 +159,27 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml optional.yaml rbac.yaml rook.yaml service.yaml" ] || fails "$(applied)"
 	grep -qx '  namespace: "minio"' "$STATE/applied/minio.yaml"
 	called "kubectl label namespace rook-ceph --overwrite rook-priority.kurl.sh-"
+}
+
+@test "MinIO may be in namespace kurl" {
+	installs MINIO_VERSION=1 MINIO_NAMESPACE=kurl
+	ok
+	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
+}
+
+@test "hosts that refuse MD5 get a new pod for a changed field" {
+	printf '#!/bin/sh\necho "md5sum: libcrypto: unsupported" >&2\nexit 1\n' | tee md5sum >sha256sum
+	chmod +x md5sum sha256sum
+	PATH=$PWD:$PATH installs
+	refused "Cannot compute the checksum of ./kustomize/ekco/config.yaml"
+	not_called "kubectl apply"
+	rm sha256sum
+	PATH=$PWD:$PATH installs
+	ok
+	pod=$(cat "$STATE/pod-uid")
+	PATH=$PWD:$PATH installs EKCO_SHOULD_ENABLE_PURGE_NODES=1
+	ok
+	[ "$pod" != "$(cat "$STATE/pod-uid")" ]
 }
 
 @test "Rook 1.0.4 gets its priority class although kURL sources the file twice" {
@@ -169,6 +244,10 @@ applied() { (cd "$STATE/applied" && echo *); }
 	chmod +x "$STATE/pod"
 	waits
 	refused "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes"
+	api_fails_at "get mutatingwebhookconfigurations"
+	waits
+	refused "Cannot read mutatingwebhookconfigurations pod-image-overrides.kurl.sh"
+	rm "$STATE/api-fails"
 	# The webhook is registered at the third answer.
 	cat >"$STATE/pod" <<-'END'
 		#!/bin/sh
@@ -202,19 +281,35 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs DOCKER_VERSION=20.10
 	refused "docker load"
 	cp images "$STATE/images"
+	touch "$STATE/containerd-down"
+	installs
+	refused "Cannot ask containerd for image docker.io/replicated/ekco:v0.29.0" "cannot access socket"
+	silent "is not on this host"
+	rm "$STATE/containerd-down"
 	installs
 	ok
 	installs DOCKER_VERSION=20.10
 	ok
 }
 
+# A request that fails does not mean that the object is missing: the hook would then create a second default
+# StorageClass, or leave out Rook's permissions.
 @test "an API failure is reported, and a second run repairs the installation" {
-	for file in api-down api-fails-at-apply; do
-		touch "$STATE/$file"
-		installs
+	mkdir -p "$STATE/cluster/namespace"
+	touch "$STATE/cluster/namespace/"{kurl,rook-ceph}
+	for call in kubectl "get configmap ekco-config" "get namespace rook-ceph" "get namespace kurl" "get namespace minio" \
+		"get deployment ekc-operator" "get storageclass distributed" "get storageclass scaling"; do
+		api_fails_at "$call"
+		installs MINIO_VERSION=1 ROOK_VERSION=1.12.8 ROOK_MINIMUM_NODE_COUNT=3
 		refused "run the installer again" "refused"
-		rm "$STATE/$file"
+		not_called "kubectl apply"
 	done
+	for call in "apply -k" "label namespace rook-ceph" "get nodes"; do
+		api_fails_at "$call"
+		installs ROOK_VERSION=1.12.8
+		refused "run the installer again" "refused"
+	done
+	rm "$STATE/api-fails"
 	installs
 	ok
 	has "node_unreachable_toleration: 5m"
@@ -251,6 +346,17 @@ applied() { (cd "$STATE/applied" && echo *); }
 	refused "Cannot write $EKCO_HOST_BIN/ekco-purge-node" "Read-only file system"
 	run unshare --mount sh -c 'mount --bind kustomize kustomize && mount -o remount,bind,ro kustomize && KEEP_KUSTOMIZE=1 installer.sh install'
 	refused "Cannot write ./kustomize/ekco" "Read-only file system"
+}
+
+@test "only root can read the token in the kustomize directory" {
+	# World-readable, as kURL creates it and as an earlier version left it.
+	mkdir -p kustomize/ekco
+	chmod 755 kustomize/ekco
+	for keep in '' 1; do
+		installs KEEP_KUSTOMIZE=$keep
+		ok
+		[ "$(stat -c %a kustomize/ekco)" = 700 ] || fails "$(stat -c %a kustomize/ekco)"
+	done
 }
 
 @test "a container that a killed installer left is replaced" {

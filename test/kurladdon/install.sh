@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs bats, which runs the tests of the kURL add-on. Needs root.
+# Installs bats, which runs the tests of the kURL add-on, and shellcheck. Needs root.
 set -eu
-"$(dirname "$0")/../debian.sh" bats
-command -v bats
+"$(dirname "$0")/../debian.sh" bats shellcheck
+command -v bats shellcheck

@@ -35,7 +35,7 @@ kubernetes_is_master() { [ -f "$EKCO_HOST_ETC/kubernetes/manifests/kube-apiserve
 kubernetes_get_control_plane_label() { echo node-role.kubernetes.io/control-plane=; }
 get_local_node_name() { echo primary-1; }
 
-kubernetes_pod_phase() { kubectl -n "$2" get pod "$1" -o 'jsonpath={.status.phase}' 2>/dev/null; }
+kubernetes_pod_phase() { kubectl -n "$2" get pod "$1" -o 'jsonpath={.status.phase}' 2>/dev/null || true; }
 kubernetes_pod_started() { case "$(kubernetes_pod_phase "$@")" in Running | Failed | Succeeded) ;; *) return 1 ;; esac }
 kubernetes_pod_completed() { case "$(kubernetes_pod_phase "$@")" in Failed | Succeeded) ;; *) return 1 ;; esac }
 

@@ -93,6 +93,44 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$inode" = "$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" ]
 }
 
+@test "an unchanged configuration keeps its modification time" {
+	bootstraps PRIMARY_HOST=10.0.0.1
+	touch -d 2020-01-01 "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$(stat -c %Y "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" = "$(date -d 2020-01-01 +%s)" ]
+	[ "$(ls "$EKCO_HOST_ETC/haproxy")" = haproxy.cfg ]
+}
+
+@test "a full disk leaves the configuration as it was" {
+	mkdir -p "$EKCO_HOST_ETC/haproxy"
+	# The disk has two pages, which are in use. The new configuration needs more than one.
+	run unshare --mount sh -c '
+		mount -t tmpfs -o size=8k tmpfs "$EKCO_HOST_ETC/haproxy" && cd "$EKCO_HOST_ETC/haproxy" &&
+		echo old >haproxy.cfg && echo other >other && cd - &&
+		! PRIMARY_HOST=$(seq -s , -f 10.0.0.%g 1 200) installer.sh call ekco_bootstrap_internal_lb && cat "$EKCO_HOST_ETC/haproxy/haproxy.cfg"'
+	[ "$status" -eq 0 ] && [ "${lines[${#lines[@]} - 1]}" = old ] || fails "the configuration has changed"
+	says "Cannot write $EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	says "No space left"
+}
+
+@test "private keys next to the configuration keep their modes" {
+	mkdir -p "$EKCO_HOST_ETC/haproxy/keys"
+	touch "$EKCO_HOST_ETC/haproxy/tls.pem" "$EKCO_HOST_ETC/haproxy/keys/ca.key"
+	chmod 700 "$EKCO_HOST_ETC/haproxy/keys"
+	chmod 600 "$EKCO_HOST_ETC/haproxy/tls.pem" "$EKCO_HOST_ETC/haproxy/keys/ca.key"
+	modes() { stat -c '%a %n' "$EKCO_HOST_ETC"/haproxy/{tls.pem,keys,keys/ca.key}; }
+	before=$(modes)
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$before" = "$(modes)" ] || fails "$(modes)"
+	# The hook takes another way if HAProxy's pod runs.
+	bootstrapped
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	[ "$before" = "$(modes)" ] || fails "$(modes)"
+}
+
 @test "on a primary the hook deletes ConfigMap update-internallb" {
 	mkdir -p "$STATE/cluster/configmap"
 	touch "$STATE/cluster/configmap/update-internallb"
@@ -102,7 +140,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 	[ ! -e "$STATE/cluster/configmap/update-internallb" ]
-	touch "$STATE/api-down"
+	api_fails_at kubectl
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 }

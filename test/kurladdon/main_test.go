@@ -53,13 +53,19 @@ func TestHooks(t *testing.T) {
 func buildPackage(t *testing.T, env ...string) (dir, said string) {
 	t.Helper()
 	dir = t.TempDir()
-	command := exec.CommandContext(t.Context(), "../../deploy/kurl/build.sh", dir)
-	command.Env = append(os.Environ(), append([]string{"VERSION=" + version.Get().Version, "SOURCE_DATE_EPOCH=1790000000"}, env...)...)
-	out, err := command.CombinedOutput()
+	out, err := packageBuild(t, dir, env...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return dir, string(out)
+}
+
+// packageBuild returns the command that builds the package.
+func packageBuild(t *testing.T, dir string, env ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "../../deploy/kurl/build.sh", dir)
+	command.Env = append(os.Environ(), append([]string{"VERSION=" + version.Get().Version, "SOURCE_DATE_EPOCH=1790000000"}, env...)...)
+	return command
 }
 
 // addon is the directory of the add-on in a package.

@@ -1,7 +1,11 @@
 package kurladdon
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -64,8 +68,9 @@ func TestTemplatesEqualManifestsOfDeploy(t *testing.T) {
 func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 	t.Parallel()
 	images := t.TempDir()
-	write(t, filepath.Join(images, "ekco.tar"), "ekco's image", 0o600)
-	write(t, filepath.Join(images, "haproxy.tar"), "haproxy's image", 0o600)
+	archives := map[string]string{"ekco": ociArchive(t), "haproxy": dockerArchive(t)}
+	write(t, filepath.Join(images, "ekco.tar"), archives["ekco"], 0o600)
+	write(t, filepath.Join(images, "haproxy.tar"), archives["haproxy"], 0o600)
 	if out, err := exec.CommandContext(t.Context(), "gzip", filepath.Join(images, "haproxy.tar")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -79,7 +84,7 @@ func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 	}
 	for _, name := range []string{"ekco", "haproxy"} {
 		out, err := exec.CommandContext(t.Context(), "gunzip", "-c", filepath.Join(addon(dir), "images", name+".tar.gz")).Output()
-		if err != nil || string(out) != name+"'s image" {
+		if err != nil || string(out) != archives[name] {
 			t.Errorf("image %s is %q, %v", name, out, err)
 		}
 	}
@@ -89,6 +94,83 @@ func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 	var preflight map[string]any
 	if err := yaml.UnmarshalStrict([]byte(content(t, addon(dir), "host-preflight.yaml")), &preflight); err != nil || preflight["kind"] != "HostPreflight" {
 		t.Errorf("the preflight is %v, %v", preflight["kind"], err)
+	}
+}
+
+// file is an entry of an archive.
+type file struct{ name, content string }
+
+func archive(t *testing.T, files ...file) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, f := range files {
+		err := w.WriteHeader(&tar.Header{Name: f.name, Mode: 0o644, Size: int64(len(f.content))})
+		if err == nil {
+			_, err = w.Write([]byte(f.content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// dockerArchive has the format of "docker save".
+func dockerArchive(t *testing.T) string {
+	t.Helper()
+	return archive(t, file{"manifest.json", `[{"Config":"config.json","RepoTags":["haproxy:3.4.2-alpine3.24"],"Layers":["1/layer.tar"]}]`},
+		file{"config.json", "{}"}, file{"1/layer.tar", "a layer"})
+}
+
+// ociArchive has the format of "make image": an index of two images.
+func ociArchive(t *testing.T) string {
+	t.Helper()
+	var files []file
+	digest := func(content string) string {
+		hex := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+		files = append(files, file{"blobs/sha256/" + hex, content})
+		return `{"digest":"sha256:` + hex + `"}`
+	}
+	var images []string
+	for _, architecture := range []string{"amd64", "arm64"} {
+		config, layer := digest(`{"architecture":"`+architecture+`"}`), digest("layer of "+architecture)
+		images = append(images, digest(`{"config":`+config+`,"layers":[`+layer+`]}`))
+	}
+	index := digest(`{"manifests":[` + strings.Join(images, ",") + `]}`)
+	return archive(t, append([]file{{"index.json", `{"manifests":[` + index + `]}`}, {"oci-layout", `{}`}}, files...)...)
+}
+
+// TestBuildRefusesIncompleteImages: some archives are cut between two files, where tar reports nothing.
+func TestBuildRefusesIncompleteImages(t *testing.T) {
+	t.Parallel()
+	oci, docker := ociArchive(t), dockerArchive(t)
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write([]byte(oci)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const block = 512 // of tar; a file here takes two
+	for name, image := range map[string]string{
+		"empty": "", "no archive": "ekco's image", "an archive of something else": archive(t, file{"a", "b"}),
+		"a layer is cut": docker[:5*block+3], "a layer is missing": docker[:4*block], "OCI: a layer is missing": oci[:len(oci)-4*block-2*block],
+		"another checksum": strings.Replace(oci, "layer of arm64", "layer of ARM64", 1), "compressed and cut": zipped.String()[:zipped.Len()/2],
+	} {
+		dir, path := t.TempDir(), filepath.Join(t.TempDir(), "ekco.tar")
+		write(t, path, image, 0o600)
+		out, err := packageBuild(t, dir, "EKCO_IMAGE_ARCHIVE="+path).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), path+" is no complete archive of an image") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		if archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz")); err != nil || len(archives) > 0 {
+			t.Errorf("%s: there is %q, %v", name, archives, err)
+		}
 	}
 }
 
@@ -105,7 +187,7 @@ func TestBuildNamesMissingImages(t *testing.T) {
 func TestBuildIsReproducible(t *testing.T) {
 	t.Parallel()
 	image := filepath.Join(t.TempDir(), "ekco.tar")
-	write(t, image, "ekco's image", 0o600)
+	write(t, image, ociArchive(t), 0o600)
 	sums := map[[sha256.Size]byte]bool{}
 	for _, env := range []string{"TZ=UTC", "TZ=Asia/Kolkata", "LC_ALL=de_DE.UTF-8"} {
 		dir, _ := buildPackage(t, env, "EKCO_IMAGE_ARCHIVE="+image)
@@ -135,12 +217,28 @@ var newer = map[string]*regexp.Regexp{
 	"an empty list":     regexp.MustCompile(`(^|[^+])"\$\{options\[@\]\}"`),
 }
 
-func TestInstallShHasNoNewBashSyntax(t *testing.T) {
+// scripts are the files that kURL sources.
+var scripts = []string{"../../deploy/kurl/install.sh", "../../deploy/kurl/loadbalancer.sh"}
+
+func TestShellcheckFindsNothing(t *testing.T) {
 	t.Parallel()
-	for i, line := range strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n") {
-		for _, name := range slices.Sorted(maps.Keys(newer)) {
-			if newer[name].MatchString(line) && !strings.Contains(line, "${options[@]+") {
-				t.Errorf("line %d has %s: %s", i+1, name, line)
+	all, err := filepath.Glob("../../deploy/kurl/*.sh")
+	if err != nil || len(all) < 3 {
+		t.Fatalf("there are %q, %v", all, err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "shellcheck", all...).CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+func TestScriptsHaveNoNewBashSyntax(t *testing.T) {
+	t.Parallel()
+	for _, script := range scripts {
+		for i, line := range strings.Split(content(t, script), "\n") {
+			for _, name := range slices.Sorted(maps.Keys(newer)) {
+				if newer[name].MatchString(line) && !strings.Contains(line, "${options[@]+") {
+					t.Errorf("%s line %d has %s: %s", script, i+1, name, line)
+				}
 			}
 		}
 	}
@@ -153,27 +251,34 @@ func TestInstallShHasNoNewBashSyntax(t *testing.T) {
 	}
 }
 
-// TestInstallShIsShortAndHasOnlyFunctions: kURL sources the file twice, so code outside of functions would run again.
-func TestInstallShIsShortAndHasOnlyFunctions(t *testing.T) {
+// TestScriptsAreShortAndHaveOnlyFunctions: kURL sources install.sh twice, so code outside of functions would run again.
+func TestScriptsAreShortAndHaveOnlyFunctions(t *testing.T) {
 	t.Parallel()
-	lines := strings.Split(content(t, "../../deploy/kurl/install.sh"), "\n")
-	if len(lines) >= 600 {
-		t.Errorf("it has %d lines, want less than 600", len(lines))
-	}
-	started := -1
-	for i, line := range lines {
-		switch {
-		case strings.HasPrefix(line, "function ") && !strings.HasSuffix(line, "}"):
-			started = i
-		case line == "}":
-			if length := i - started + 1; length >= 40 {
-				t.Errorf("%s has %d lines, want less than 40", lines[started], length)
+	for _, script := range scripts {
+		lines := strings.Split(content(t, script), "\n")
+		if len(lines) >= 600 {
+			t.Errorf("%s has %d lines, want less than 600", script, len(lines))
+		}
+		started := -1
+		for i, line := range lines {
+			switch {
+			case strings.HasPrefix(line, "function ") && !strings.HasSuffix(line, "}"):
+				started = i
+			case line == "}":
+				if length := i - started + 1; length >= 40 {
+					t.Errorf("%s: %s has %d lines, want less than 40", script, lines[started], length)
+				}
+				started = -1
+			case started < 0 && line != "" && !isAllowedOutsideOfFunctions(line):
+				t.Errorf("%s line %d is outside of a function: %s", script, i+1, line)
 			}
-			started = -1
-		case started < 0 && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "function ") && !strings.HasPrefix(line, `: "${`):
-			t.Errorf("line %d is outside of a function: %s", i+1, line)
 		}
 	}
+}
+
+func isAllowedOutsideOfFunctions(line string) bool {
+	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "function ") || strings.HasPrefix(line, `: "${`) ||
+		line == `. "${BASH_SOURCE[0]%/*}/loadbalancer.sh"`
 }
 
 // TestDocsHaveEveryField compares the docs with fields.tsv. The rows of that file have their own test.

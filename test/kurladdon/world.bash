@@ -5,7 +5,7 @@ setup_file() {
 	cd "$BATS_TEST_DIRNAME" || return 1
 	EKCO_PROGRAM=$(realpath ../../bin/ekco)
 	export EKCO_PROGRAM
-	VERSION=v0.29.0 EKCO_IMAGE_ARCHIVE=/dev/null ../../deploy/kurl/build.sh "$BATS_FILE_TMPDIR/package" 2>/dev/null
+	VERSION=v0.29.0 EKCO_IMAGE_ARCHIVE=/nowhere ../../deploy/kurl/build.sh "$BATS_FILE_TMPDIR/package" 2>/dev/null
 }
 
 setup() {
@@ -19,9 +19,11 @@ setup() {
 	cd kurl || return 1
 }
 
-# installs VARIABLE=VALUE... runs the installer. calls FUNCTION VARIABLE=VALUE... runs one function of the add-on.
+# installs VARIABLE=VALUE... runs the installer.
 installs() { run env "$@" installer.sh install; }
-calls() { run env "${@:2}" installer.sh call "$1"; }
+
+# api_fails_at TEXT makes each call of kubectl fail that has this text.
+api_fails_at() { echo "$1" >"$STATE/api-fails"; }
 
 # ok and refused TEXT... check how the last run ended. No hook may end in the trap for ERR: an administrator would see
 # only a line number.

@@ -1,0 +1,3 @@
+#!/bin/bash
+# Stands for the shutdown script of 0.28.14.
+echo shutdown

@@ -34,8 +34,11 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 	}
 	t := s.Things[Key(e.Subject)]
 	switch {
-	case m.table.OwnFacts || Key(e.Subject) == "/":
-		s.Problem(e, "the subject has no name, or machine %q has event types of its own for facts", p.Machine)
+	case Key(e.Subject) == "/":
+		s.Problem(e, "thing.observed without a subject")
+		return
+	case m.table.OwnFacts:
+		s.Problem(e, "machine %q records facts with event types of its own, not with thing.observed", p.Machine)
 		return
 	case t == nil:
 		t = s.Add(p.Machine, e.Subject, journal.State(m.table.Initial), e.Time)

@@ -44,8 +44,8 @@ type round struct {
 	*World
 	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
 	kinds []askedKind
-	// plan is the plan for the current thing. waits are the actions that the thing wants, of kinds that run one action
-	// at a time. Most plans stay empty and are not added to plans.
+	// plan has the decisions about the current thing. waits has the actions that the thing wants and that must wait for
+	// their turn, because their kind runs one action at a time. Most things have neither, and are not added to plans.
 	plan  thingPlan
 	waits []waiting
 	// plans are the plans that have events, or things that wait.

@@ -91,7 +91,7 @@ func ActionTable() Table {
 	return Table{
 		Name: "action", Title: "An action", Initial: string(Requested), Finals: []string{string(Ended)},
 		Transitions: []Transition{
-			{actionPlan, Names(Requested), string(Running), "its steps and captured facts are fixed", nil},
+			{actionPlan, Names(Requested), string(Running), "its steps are planned, and its facts captured", nil},
 			{actionHold, Names(Requested, Running), string(Held), "a preflight failed", nil},
 			{actionRelease, Names(Held), string(Running), "no preflight holds it any more", nil},
 			{actionStall, Names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent", nil},

@@ -91,7 +91,7 @@ func (d *Differ[V]) Report(changed func()) {
 	d.report()
 }
 
-// Change calls f to change the facts, and then the function set with Report if needed.
+// Change calls f to change the facts. If there is something to record then, it calls the function that Report has set.
 func (d *Differ[V]) Change(f func(*Facts[V])) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

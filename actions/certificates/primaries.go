@@ -169,7 +169,7 @@ func (p Primaries) rotateTask(record journal.ActionRecord) (tasks.Task, error) {
 func (p Primaries) task(record journal.ActionRecord, name string, args []string, limit time.Duration) (tasks.Task, error) {
 	node, is := journal.ControlPlaneOn(record.Subject)
 	if !is {
-		return tasks.Task{}, fmt.Errorf("plan %s: %s %s are no certificates of a control plane", record.Kind, record.Subject.Kind, record.Subject.Name)
+		return tasks.Task{}, fmt.Errorf("plan %s: %s %q does not identify the certificates of a node's control plane", record.Kind, record.Subject.Kind, record.Subject.Name)
 	}
 	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
 	return tasks.Task{

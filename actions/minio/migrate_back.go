@@ -196,7 +196,8 @@ func (m *migrator) removeActingSettings(ctx context.Context) error {
 	return nil
 }
 
-// idleSettings has values that disable these settings. The next pass corrects suspended versioning.
+// idleSettings has the values that disable those settings by which a server acts on copies. Suspended versioning is not
+// among them, because the next pass enables versioning.
 var idleSettings = map[s3.SettingName]string{
 	s3.Lifecycle: "", s3.Notification: "", s3.Quota: "",
 	s3.ObjectLock: `<ObjectLockConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`,

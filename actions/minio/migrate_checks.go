@@ -257,7 +257,7 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio serves; standalone MinIO is kept until it has served long enough")
+	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio must serve for "+words.Span(m.KeepSource)+" before standalone MinIO is deleted")
 }
 
 // missingReplicasText returns a text that names the missing replicas. If only a quorum runs, the loss of one more

@@ -160,7 +160,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	case errors.Is(err, kube.ErrNotFound), errors.Is(err, errGarbage):
 		return version, nil
 	case errors.Is(err, ErrIncomplete) && content.JournalID == m.journalID:
-		// This journal has the missing data, unless the mirror knows newer events.
+		// This journal has the missing data, so it may replace the mirror. Below, judge refuses if the mirror knows newer events.
 	case err != nil:
 		return "", fmt.Errorf("before a write: %w", err)
 	case content.JournalID != m.journalID:

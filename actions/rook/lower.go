@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// carriedTimeout limits one check of whether Ceph has the requested number.
+// carriedTimeout limits one check of whether Ceph's pools have the lower number of copies.
 const carriedTimeout = 30 * time.Second
 
 // lowerDefinition returns the action that lowers one number. The action ends only when Ceph has the new number, and no

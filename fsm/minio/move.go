@@ -107,7 +107,7 @@ func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
 	pod, _ := m.replicaToMove(w, ready)
-	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
+	reason := fmt.Sprintf("replica %s has waited %s to start, because no node has its volume", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
 	switch {
 	case pod.State == journal.MinioPodRuns:
 		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.replicasOn(pod.Node), pod.Node)

@@ -107,7 +107,7 @@ func TestAReplicaThatLacksItsVolumeForFiveMinutesGetsAnother(t *testing.T) {
 	}
 	w.Pass(time.Second)
 	rec := w.moves("ha-minio-5")
-	if !strings.Contains(rec.Request.Reason, "has waited for its volume for 5m") {
+	if !strings.Contains(rec.Request.Reason, "has waited 5m to start") {
 		t.Errorf("asked because %s", rec.Request.Reason)
 	}
 	w.Pass(time.Hour)

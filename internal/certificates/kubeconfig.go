@@ -165,7 +165,7 @@ func (f File) rewritten(name, certificate, key string) ([]byte, error) {
 	}
 	content, err := encoded(&document)
 	if err != nil {
-		return nil, f.fail("write it with another certificate: %w", err)
+		return nil, f.fail("encode the kubeconfig with the new certificate: %w", err)
 	}
 	return content, nil
 }

@@ -24,7 +24,7 @@ func RegisterOperatorFlags(flags *pflag.FlagSet) {
 	RegisterFlags(flags, Keys()...)
 }
 
-// RegisterPurgeNodeFlags adds the flags that present callers of purge-node may use.
+// RegisterPurgeNodeFlags adds the settings that existing scripts pass to purge-node as flags.
 func RegisterPurgeNodeFlags(flags *pflag.FlagSet) {
 	RegisterFlags(flags, "min_ready_master_nodes", "min_ready_worker_nodes", "maintain_rook_storage_nodes",
 		"rook_version", "certificates_dir")

@@ -391,7 +391,7 @@ func thingProblems(status *Status) (problems []Problem) {
 // adviceOfLost returns advice about a lost node. If many nodes are lost at once, the network is the likely cause, and
 // purging them one after the other would destroy the cluster.
 func adviceOfLost(status *Status, node NodeStatus) string {
-	purge := fmt.Sprintf("If node %s is gone for good: ekco purge-node %s --dry-run", node.Name, node.Name)
+	purge := "Gone for ever: ekco purge-node " + node.Name + " --dry-run"
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
 	if isHalfLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
@@ -401,7 +401,7 @@ func adviceOfLost(status *Status, node NodeStatus) string {
 	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types it; a kubelet can report any text
 		address = node.InternalIP
 	}
-	return fmt.Sprintf("check its power and its network (ping %s), then on the node: systemctl status kubelet. %s", address, purge)
+	return fmt.Sprintf("is it powered on? does ping %s answer? then on the node: systemctl status kubelet. %s", address, purge)
 }
 
 // isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports

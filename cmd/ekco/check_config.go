@@ -27,7 +27,7 @@ func (a *app) checkConfig(file string) error {
 	if len(cfg.UnknownKeys) > 0 {
 		text += "keys that this EKCO does not know and ignores: " + strings.Join(cfg.UnknownKeys, ", ") + "\n"
 	}
-	// The kURL add-on searches this sentence for the key of a feature that it must not wait for.
+	// The kURL add-on searches this sentence for pod_image_overrides, and then stops.
 	if undone := cfg.Undone(); undone != "" {
 		text += undone + "\n"
 	}

@@ -16,7 +16,7 @@ const maxConfigMap = 1 << 20
 
 // newFlattenConfigCommand is for the kURL add-on, which merges the settings of the cluster with those of the installer.
 // An administrator may have written them in any form that YAML permits. The command writes to a file, because the
-// settings have a secret.
+// settings contain a secret.
 func newFlattenConfigCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "flatten-config FROM TO", Hidden: true, Args: cobra.ExactArgs(2),

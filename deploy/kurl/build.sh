@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds EKCO's add-on for kURL into the directory $1, by default bin/kurl: addons/ekco/VERSION, and an archive of that.
 # The build takes the manifests from deploy/, which has the only copy. It uses no registry: $EKCO_IMAGE_ARCHIVE is what
-# "make image" built, and $HAPROXY_IMAGE_ARCHIVE is HAProxy's image, from "docker save" or "ctr images export". Two builds of a commit are the same byte for byte.
+# "make image" built, and $HAPROXY_IMAGE_ARCHIVE is HAProxy's image, from "docker save" or "ctr images export". Two builds
+# of a commit are the same byte for byte.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -24,7 +25,7 @@ templates() {
 	for name in rbac service; do from_deploy $name.yaml >"$1/$name.yaml"; done
 	for name in rook kotsadm optional; do from_deploy $name/rbac.yaml >"$1/$name.yaml"; done
 	from_deploy minio/rbac.yaml | sed 's/^  namespace: minio$/  namespace: "__MINIO_NAMESPACE__"/' >"$1/minio.yaml"
-	# EKCO reads its configuration only when it starts. With the hash, a new configuration gives a new pod.
+	# EKCO reads its configuration only when it starts. The hash makes Kubernetes replace the pod when the configuration changes.
 	from_deploy deployment.yaml |
 		sed 's|^    metadata:$|&\n      annotations:\n        ekco.kurl.sh/config-hash: "__CONFIG_HASH__"|' >"$1/deployment.yaml"
 	from_deploy configmap.yaml | sed -n 's/^    //p' >"$1/config.yaml"
@@ -46,8 +47,8 @@ add_image() {
 	gzip -9nc "$work/$1.tar" >"$addon/images/$1.tar.gz"
 }
 
-# check_image TAR NAME ends the build if the archive of an image is cut, or lacks a file that it names. containerd may
-# import such an archive, and its containers do not start. The archive has the format of Docker, of OCI, or both.
+# check_image TAR NAME ends the build if the archive of an image is truncated, or lacks a file that it names. containerd may
+# import such an archive, but its containers do not start. The archive has the format of Docker, of OCI, or both.
 check_image() {
 	local dir=$work/files file list
 	rm -rf "$dir" && mkdir "$dir"
@@ -77,13 +78,13 @@ digests() {
 }
 
 incomplete() {
-	echo "build.sh: $1 is no complete archive of an image: $2. Create it again" >&2
+	echo "build.sh: $1 is not a complete image archive: $2. Create it again" >&2
 	exit 1
 }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work" "$out/package.tmp"' EXIT
-rm -rf "$out/addons/ekco" "$out/ekco-$number.tar.gz" # of addons/ekco other versions, too
+rm -rf "$out/addons/ekco" "$out/ekco-$number.tar.gz" # also the directories of other versions
 addon=$out/addons/ekco/$number
 mkdir -p "$addon/images"
 cp -r "$here/reboot" "$addon"
@@ -92,7 +93,7 @@ templates "$addon/templates"
 haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/templates/config.yaml")
 sed "s#__VERSION__#$VERSION#; s#__HAPROXY__#$haproxy#" "$here/Manifest" >"$addon/Manifest"
 add_image ekco "$ekco_image" "there is no $ekco_image; run make image"
-add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image"
+add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "${HAPROXY_IMAGE_ARCHIVE:+there is no $HAPROXY_IMAGE_ARCHIVE; }set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image"
 find "$addon" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 tar --create --directory "$out" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" addons/ekco |
 	gzip -n >"$out/package.tmp"

@@ -3,7 +3,7 @@
 #
 # kURL sources this file twice: before its first hook, and again before hook "ekco". An assignment outside of a function
 # would undo what ekco_pre_init has set. kURL's join.sh and upgrade.sh call ekco_join without ekco_pre_init. Hooks run as
-# root under "set -eE" with a trap on ERR. RHEL 7 has bash 4.2.
+# root under "set -eE" with a trap on ERR. The code must run in bash 4.2, which RHEL 7 has.
 
 # Only tests set other directories.
 : "${EKCO_HOST_ETC:=/etc}" "${EKCO_HOST_BIN:=/usr/local/bin}"
@@ -26,10 +26,10 @@ function ekco_pre_init() {
 function ekco() {
     ekco_needs bail kubernetes_resource_exists load_images log logStep logSuccess logWarn spinner_until
     local from to=$DIR/kustomize/ekco
-    from=$(ekco_files)
+    from=$(ekco_addon_dir)
     logStep "Installing EKCO $EKCO_VERSION"
     ekco_needs_image "$(ekco_image host_task_image)" ekco
-    # The files have the token.
+    # The files contain the token.
     { mkdir -p "$to" && chmod 700 "$to"; } || ekco_cannot_write "$to"
     ekco_read_live "$to"
     ekco_write_config "$from" "$to"
@@ -49,7 +49,7 @@ function ekco_already_applied() { ekco; }
 function ekco_join() {
     ekco_needs bail kubernetes_is_master load_images logStep
     if [ "${MASTER:-}" = 1 ] || kubernetes_is_master; then
-        ekco_install_purge_command "$(ekco_files)"
+        ekco_install_purge_command "$(ekco_addon_dir)"
     fi
     if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
         ekco_bootstrap_internal_lb
@@ -73,22 +73,22 @@ function ekco_post_init() {
 # --- Configuration ----------------------------------------------------------------------------------------------
 
 # ekco_read_live DIR writes the cluster's present configuration to DIR/live, with each key on one line. The file is empty
-# if there is none. It sets EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the
+# if the cluster has none. It sets EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the
 # installer last ran.
 function ekco_read_live() {
-    local live said code=0
-    # The comment at the end keeps an empty configuration apart from the annotation.
+    local live output code=0
+    # $() drops newlines at the end. The "#" keeps the second line if the configuration is empty.
     live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
         -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}{"\n#"}') ||
         ekco_api_failed "read ConfigMap kurl/ekco-config"
     EKCO_LIVE_KOTSADM=${live%%$'\n'*}
     ekco_save "$1/config.yaml" printf '%s\n' "${live#*$'\n'}"
     # An administrator may have edited it: with comments, other quotes, or another indentation. So EKCO itself reads it.
-    said=$(ekco_run flatten-config "$(cd "$1" && pwd):/kustomize" flatten-config /kustomize/config.yaml /kustomize/live 2>&1) || code=$?
+    output=$(ekco_run flatten-config "$(cd "$1" && pwd):/kustomize" flatten-config /kustomize/config.yaml /kustomize/live 2>&1) || code=$?
     if [ $code = 2 ]; then
-        bail "Cannot read the settings in ConfigMap kurl/ekco-config: $said. Nothing is applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
+        bail "Cannot read the settings in ConfigMap kurl/ekco-config: $output. Nothing was applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
     fi
-    ekco_needs_run $code "$said"
+    ekco_needs_run $code "$output"
 }
 
 # ekco_write_config FROM TO writes config.yaml. It has the values that the installer's fields ask for, and the defaults
@@ -198,20 +198,20 @@ function ekco_token() {
 
 # ekco_check_config asks EKCO itself whether it would accept the configuration.
 function ekco_check_config() {
-    local said code=0 line problem='^ekco: invalid configuration: ([a-z_]+) (is .*) \(/kustomize/config.yaml.*\): (want .*)$'
-    said=$(ekco_run check-config "$(cd "$1" && pwd):/kustomize:ro" operator --check-config /kustomize/config.yaml 2>&1) || code=$?
+    local output code=0 line problem='^ekco: invalid configuration: ([a-z_]+) (is .*) \(/kustomize/config.yaml.*\): (want .*)$'
+    output=$(ekco_run check-config "$(cd "$1" && pwd):/kustomize:ro" operator --check-config /kustomize/config.yaml 2>&1) || code=$?
     if [ $code = 2 ]; then
         while IFS= read -r line; do
             if [[ $line =~ $problem ]]; then
                 line="$(ekco_field "${BASH_REMATCH[1]}") ${BASH_REMATCH[2]}: ${BASH_REMATCH[3]}"
             fi
             echo "$line" >&2
-        done <<<"$said"
-        bail "EKCO would not start with this configuration. Nothing is applied. Correct the values above and run the installer again."
+        done <<<"$output"
+        bail "EKCO would not start with this configuration. Nothing was applied. Correct the values above and run the installer again."
     fi
-    ekco_needs_run $code "$said"
-    case $said in
-    *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing is applied. Remove the field, or use another version." ;;
+    ekco_needs_run $code "$output"
+    case $output in
+    *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing was applied. Remove the field and run the installer again." ;;
     esac
 }
 
@@ -256,7 +256,7 @@ function ekco_write_manifests() {
     if ekco_wants_scaling; then files+=(scaling.yaml); fi
     ekco_save "$to/configmap.yaml" ekco_configmap "$from/configmap.yaml" "$to/config.yaml"
     for file in "${files[@]}"; do
-        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/; $(ekco_keep "$tolerations")" "$from/$file"
+        ekco_save "$to/$file" sed "s/__CONFIG_HASH__/$hash/; s/__MINIO_NAMESPACE__/$minio/; $(ekco_keep_tolerations "$tolerations")" "$from/$file"
     done
     for file in kurl ${minio:+"$minio"}; do
         # MinIO may be in namespace kurl, too.
@@ -270,11 +270,11 @@ function ekco_write_manifests() {
         'resources:' "${files[@]/#/  - }"
 }
 
-# ekco_keep TOLERATIONS prints a command of sed that keeps the Deployment's tolerations if they are those of kURL. kURL
-# replaces the tolerations by this one after the hook ran. With others, each run would create two pods.
-function ekco_keep() {
-    local one='^\[\{[^{}]*"key":"node-role\.kubernetes\.io/(master|control-plane)"[^{}]*\}\]$'
-    if [[ $1 =~ $one ]]; then
+# ekco_keep_tolerations TOLERATIONS prints a sed command that keeps the Deployment's tolerations if kURL has set them. kURL
+# sets its single toleration after this hook. If the hook set others before, each run would replace the pod twice.
+function ekco_keep_tolerations() {
+    local kurls='^\[\{[^{}]*"key":"node-role\.kubernetes\.io/(master|control-plane)"[^{}]*\}\]$'
+    if [[ $1 =~ $kurls ]]; then
         echo "/^      tolerations:/,/^      containers:/{ s|^      tolerations:|      tolerations: $1|p; /^      containers:/!d; }"
     fi
 }
@@ -290,7 +290,7 @@ function ekco_configmap() {
 function ekco_wants_scaling() {
     [ "${ROOK_MINIMUM_NODE_COUNT:-0}" -gt 1 ] || return 1
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
-        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates a Ceph cluster only if it is 3 or more"
+        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates no Ceph cluster below 3"
     fi
     ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" && ! ekco_exists storageclass scaling
 }
@@ -304,7 +304,8 @@ function ekco_label_rook() {
 }
 
 # ekco_exists KIND NAME reports whether the cluster has an object. If the API does not answer, it ends the installer:
-# kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell.
+# kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell, which bail would
+# end instead of the installer.
 function ekco_exists() {
     local found
     found=$(kubectl get "$1" "$2" --ignore-not-found -o name) || ekco_api_failed "read $1 $2"
@@ -335,26 +336,27 @@ function ekco_wait_for_overrides() {
     ekco_load_override_images
     logStep "Waiting until EKCO replaces images in new pods"
     until spinner_until $seconds kubernetes_resource_exists default mutatingwebhookconfigurations pod-image-overrides.kurl.sh; do
-        reason=$(ekco_not_yet)
+        reason=$(ekco_why_no_webhook)
         if [ -z "$reason" ]; then
             if ekco_exists mutatingwebhookconfigurations pod-image-overrides.kurl.sh; then return 0; fi
-            bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. Look at kubectl -n kurl logs deploy/ekc-operator, then run the installer again."
+            bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. To see why, run kubectl -n kurl logs deploy/ekc-operator. Fix that and run the installer again."
         fi
         log "EKCO does not replace images yet: $reason"
         seconds=30
     done
 }
 
-# ekco_not_yet prints why the operator has not registered its webhook yet, or nothing.
-function ekco_not_yet() {
+# ekco_why_no_webhook prints EKCO's reason for not having registered its webhook yet, or nothing.
+function ekco_why_no_webhook() {
     ekco_exec 30 ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
 }
 
-function ekco_files() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
+# ekco_addon_dir prints the directory of this add-on's files.
+function ekco_addon_dir() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
 
 # ekco_image KEY prints the image that KEY has in this version's default configuration.
 function ekco_image() {
-    sed -n "s/^$1: //p" "$(ekco_files)/templates/config.yaml"
+    sed -n "s/^$1: //p" "$(ekco_addon_dir)/templates/config.yaml"
 }
 
 # ekco_full_name IMAGE prints the image's name with its registry, which containerd needs.
@@ -375,18 +377,20 @@ function ekco_ctr() {
     ctr ${address:+--address "$address"} --namespace k8s.io "$@"
 }
 
-# ekco_needs_image IMAGE ID ends the installer if the image is not on this host.
+# ekco_needs_image IMAGE NAME ends the installer if the image is not on this host. images/NAME.tar.gz has the image.
 function ekco_needs_image() {
-    local load='gunzip -c FILE | ctr -n k8s.io images import -' found
+    local file load found
+    file=$(ekco_addon_dir)/images/$2.tar.gz
+    load="gunzip -c $file | ctr -n k8s.io images import -"
     if ekco_has_docker; then
-        load='docker load -i FILE'
+        load="docker load -i $file"
         if docker image inspect "$1" >/dev/null 2>&1; then return 0; fi
     else
         found=$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")") ||
-            bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs, and run the installer again."
+            bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs (systemctl status containerd), and run the installer again."
         if [ -n "$found" ]; then return 0; fi
     fi
-    bail "Image $(ekco_full_name "$1") is not on this host. Load it from $(ekco_files)/images/$2.tar.gz (${load/FILE/$2.tar.gz}), then run the installer again."
+    bail "Image $(ekco_full_name "$1") is not on this host. Load it ($load) or, if the package lacks this file, pull it. Then run the installer again."
 }
 
 # ekco_run NAME MOUNT ARGUMENT... runs ekco in a container. MOUNT is HOSTDIR:DIR[:ro], or empty.
@@ -432,7 +436,7 @@ function ekco_needs() {
     fi
 }
 
-# ekco_save FILE COMMAND... writes the command's output to a file. It keeps a symbolic link, and writes to its target.
+# ekco_save FILE COMMAND... writes the command's output to a file. If FILE is a symbolic link, it writes to the target.
 function ekco_save() {
     local file=$1
     shift
@@ -440,7 +444,7 @@ function ekco_save() {
 }
 
 function ekco_cannot_write() {
-    bail "Cannot write $1. The error is above. Free space or make it writable, and run the installer again."
+    bail "Cannot write $1. The error is above. Free some space or make the file writable, and run the installer again."
 }
 
 function ekco_api_failed() {

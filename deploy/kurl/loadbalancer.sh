@@ -40,7 +40,7 @@ function ekco_bootstrap_internal_lb() {
 
 function ekco_cleanup_bootstrap_internal_lb() { ekco_remove_container bootstrap-lb; }
 
-# ekco_lb_primaries prints the primaries' addresses: those that kURL passes, or on the first primary its own address.
+# ekco_lb_primaries prints the primaries' addresses: those that kURL passes or, on the first primary, its own address.
 function ekco_lb_primaries() {
     if [ -n "${PRIMARY_HOST:-}" ]; then
         echo "$PRIMARY_HOST"
@@ -60,8 +60,8 @@ function ekco_lb_write_config() {
     ekco_save "$file.new" printf '%s\n' "$config"
     if cmp -s "$file.new" "$file"; then
         rm -f "$file.new"
-    # HAProxy's pod mounts the file and would not see another one, so its content changes. If that fails, for example
-    # because the disk is full, the new file replaces it: the configuration is never empty or cut.
+    # HAProxy's pod mounts this file and would not see a new one, so write into it. If that fails, for example because the
+    # disk is full, replace the file, so that the configuration is not left empty or truncated.
     elif [ -e "$file" ] && cat "$file.new" >"$file" && cmp -s "$file.new" "$file"; then
         rm -f "$file.new"
     else
@@ -107,7 +107,7 @@ function ekco_handle_load_balancer_address_change_pre_init() {
     local host node
     if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
     host=$(ekco_host "$2")
-    ekco_needs_plain "$host"
+    ekco_needs_host_name "$host"
     for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
         logStep "Adding $host to the API server's certificate on $node"
         ekco_regenerate_certificate "$node" "--add-alt-names=$host"
@@ -123,7 +123,7 @@ function ekco_handle_load_balancer_address_change_post_init() {
     local host node
     if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
     host=$(ekco_host "$1")
-    ekco_needs_plain "$host"
+    ekco_needs_host_name "$host"
     for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
         logStep "Removing $host from the API server's certificate on $node"
         ekco_regenerate_certificate "$node" "--drop-alt-names=$host"
@@ -137,16 +137,16 @@ function ekco_handle_load_balancer_address_change_kubeconfigs() {
     local log=/tmp/change-lb-log node options result
     node=$(get_local_node_name)
     if ekco_is_on "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"; then
-        ekco_needs_plain "$node"
+        ekco_needs_host_name "$node"
         options="--exclude=$node --internal --server=https://localhost:6444"
     else
-        ekco_needs_plain "$node" "${API_SERVICE_ADDRESS:-}"
+        ekco_needs_host_name "$node" "${API_SERVICE_ADDRESS:-}"
         options="--exclude=$node --server=https://$API_SERVICE_ADDRESS"
     fi
     logStep "Pointing the kubelets of the other nodes to the load balancer's new address"
     # An earlier change may have left its result.
     ekco_exec 30 /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
-    # A connection that hangs may not delay what reads the result.
+    # If the connection hangs, end it and read the result.
     ekco_exec 120 /bin/bash -c "ekco change-load-balancer $options &>$log" || true
     spinner_until 600 ekco_lb_change_ended ||
         bail "EKCO has not pointed all kubelets to the new address within 10 minutes. To see why, run kubectl -n kurl exec deploy/ekc-operator -- ekco status. Fix that and run the installer again."
@@ -180,13 +180,13 @@ function ekco_host() {
     esac
 }
 
-# ekco_needs_plain ends the installer if a name has a character that a host name or an IP address cannot have. The names
-# become part of commands and of YAML.
-function ekco_needs_plain() {
+# ekco_needs_host_name NAME... ends the installer if a name has a character that a host name or an IP address cannot have,
+# because the names become part of commands and of YAML.
+function ekco_needs_host_name() {
     local name
     for name in "$@"; do
         case $name in
-        '' | *[!]A-Za-z0-9.:_[-]*) bail "\"$name\" is not the name or the address of a host. Correct the load balancer's address and run the installer again." ;;
+        '' | *[!]A-Za-z0-9.:_[-]*) bail "\"$name\" is not a host name or an IP address. Correct the load balancer's address and run the installer again." ;;
         esac
     done
 }
@@ -196,7 +196,7 @@ function ekco_needs_plain() {
 function ekco_regenerate_certificate() {
     local pod=regen-cert-$1 phase
     kubectl -n default delete pod "$pod" --ignore-not-found --force --grace-period=0 >/dev/null 2>&1 || true
-    sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_files)/templates/regen-cert.yaml" |
+    sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_addon_dir)/templates/regen-cert.yaml" |
         kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
     spinner_until 120 kubernetes_pod_started "$pod" default ||
         bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."

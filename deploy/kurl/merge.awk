@@ -2,13 +2,14 @@
 #   settings  the keys whose values the installer determines
 #   live      the configuration that the cluster has
 #   base      all keys that kURL writes, with their defaults
-# Each line is a key and its value. Lines of the output that begin with "#" are messages about values of the cluster that
-# change or that differ from the default.
+# Each line is a key and its value. Lines of the output that begin with "#" are messages: which of the cluster's values
+# change, and which stay although they differ from the default.
 function value(text) {
     sub(/^[^:]*: */, "", text)
     if (text ~ /^".*"$/) text = substr(text, 2, length(text) - 2)
     return text
 }
+function shown(text) { text = value(text); return text == "" ? "empty" : text }
 function say(text) { print "#ConfigMap kurl/ekco-config: " text }
 /^$/ { next }
 {
@@ -24,10 +25,10 @@ END {
         if (("settings", key) in text) new = text["settings", key]
         if (("live", key) in text) differs = value(text["live", key]) != value(new)
         if (differs && !(("settings", key) in text)) {
-            say(key " stays " value(text["live", key]) "; by default it is " value(new))
+            say(key " stays " shown(text["live", key]) "; by default it is " shown(new))
             new = text["live", key]
         } else if (differs && key != "storage_migration_auth_token")
-            say(key " was " value(text["live", key]) " and becomes " value(new))
+            say(key " was " shown(text["live", key]) " and becomes " shown(new))
         print new
     }
     for (i = 1; i <= count["live"]; i++) if (!(order["live", i] in known)) print text["live", order["live", i]]

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// plainWord matches text that has the same meaning in YAML with and without quotes.
+// plainWord matches text that needs no quotes in YAML. Quotes would turn a number or a boolean into text.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$`)
 
 // Flatten returns the settings of a YAML file with each key and its value on one line, for scripts that read lines.

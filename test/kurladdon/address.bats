@@ -69,7 +69,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	echo Pending >"$STATE/phase"
 	changes pre_init a b
 	refused "Pod default/regen-cert-primary-2 has not started within 2 minutes"
-	# A request that fails is no failed pod.
+	# A failed request does not mean that the pod failed.
 	echo Succeeded >"$STATE/phase"
 	printf '#!/bin/sh\necho "get pod" >"$STATE/api-fails"\n' >"$STATE/logs"
 	chmod +x "$STATE/logs"
@@ -93,7 +93,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 
 @test "a host with shell characters never reaches a pod" {
 	changes pre_init a 'b"]; $(touch pwned)'
-	refused 'is not the name or the address of a host'
+	refused 'is not a host name or an IP address'
 	not_called "kubectl -n default create"
 	[ ! -e pwned ]
 }
@@ -116,7 +116,7 @@ pod() {
 @test "kubelets get the new address even if kubectl exec breaks" {
 	pod "echo 'Result: success' >$STATE/log; exit 137"
 	changes kubeconfigs
-	refused "is not the name or the address of a host" # neither load balancer is set
+	refused "is not a host name or an IP address" # neither load balancer is set
 	run env API_SERVICE_ADDRESS="[fd00::7]:6443" installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
 	ok
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --server=https://[fd00::7]:6443 &>/tmp/change-lb-log' "$STATE/pod-calls"

@@ -30,7 +30,7 @@ load world
 		'ekco.minReadyMasterNodeCount is "-1": want a whole number of at least 1' \
 		'ekco.podImageOverrides is "a,b=c": want original=override pairs' \
 		'ekco.envoyPodsNotReadyDuration is "$(touch pwned)": want' \
-		'rook.minimumNodeCount is "x": want' 'minio.namespace is "a/../b": want' "Nothing is applied"
+		'rook.minimumNodeCount is "x": want' 'minio.namespace is "a/../b": want' "Nothing was applied"
 	not_called "kubectl apply"
 	[ ! -e pwned ]
 }

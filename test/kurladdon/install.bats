@@ -25,7 +25,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$pod" = "$(cat "$STATE/pod-uid")" ]
 	silent WARN
 	nothing_deleted
-	# Another token gives no new pod.
+	# Another token does not replace the pod.
 	edits 's/^storage_migration_auth_token: .*/storage_migration_auth_token: "other"/'
 	installs
 	has 'storage_migration_auth_token: "other"'
@@ -197,13 +197,13 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	ok
 	[ -e "$STATE/applied/scaling.yaml" ]
-	silent "only if it is 3 or more"
+	silent "below 3"
 	touch "$STATE/cluster/storageclass/distributed"
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
 	[ -e "$STATE/applied/scaling.yaml" ]
-	says "rook.minimumNodeCount is 2: EKCO creates a Ceph cluster only if it is 3 or more"
+	says "rook.minimumNodeCount is 2: EKCO creates no Ceph cluster below 3"
 }
 
 @test "ekco_already_applied does what ekco does" {
@@ -276,7 +276,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	cp "$STATE/images" images
 	: >"$STATE/images"
 	installs
-	refused "docker.io/replicated/ekco:v0.29.0 is not on this host" "gunzip -c ekco.tar.gz | ctr -n k8s.io images import -"
+	refused "docker.io/replicated/ekco:v0.29.0 is not on this host" "gunzip -c ./addons/ekco/0.29.0/images/ekco.tar.gz | ctr -n k8s.io images import -"
 	not_called "kubectl apply"
 	installs DOCKER_VERSION=20.10
 	refused "docker load"

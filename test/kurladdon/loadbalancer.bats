@@ -124,7 +124,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 	[ "$before" = "$(modes)" ] || fails "$(modes)"
-	# The hook takes another way if HAProxy's pod runs.
+	# The hook runs other code if HAProxy's pod runs.
 	bootstrapped
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok

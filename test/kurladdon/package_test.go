@@ -144,7 +144,7 @@ func ociArchive(t *testing.T) string {
 	return archive(t, append([]file{{"index.json", `{"manifests":[` + index + `]}`}, {"oci-layout", `{}`}}, files...)...)
 }
 
-// TestBuildRefusesIncompleteImages: some archives are cut between two files, where tar reports nothing.
+// TestBuildRefusesIncompleteImages: some archives are truncated between two files, where tar reports nothing.
 func TestBuildRefusesIncompleteImages(t *testing.T) {
 	t.Parallel()
 	oci, docker := ociArchive(t), dockerArchive(t)
@@ -159,13 +159,13 @@ func TestBuildRefusesIncompleteImages(t *testing.T) {
 	const block = 512 // of tar; a file here takes two
 	for name, image := range map[string]string{
 		"empty": "", "no archive": "ekco's image", "an archive of something else": archive(t, file{"a", "b"}),
-		"a layer is cut": docker[:5*block+3], "a layer is missing": docker[:4*block], "OCI: a layer is missing": oci[:len(oci)-4*block-2*block],
-		"another checksum": strings.Replace(oci, "layer of arm64", "layer of ARM64", 1), "compressed and cut": zipped.String()[:zipped.Len()/2],
+		"a layer is truncated": docker[:5*block+3], "a layer is missing": docker[:4*block], "OCI: a layer is missing": oci[:len(oci)-4*block-2*block],
+		"another checksum": strings.Replace(oci, "layer of arm64", "layer of ARM64", 1), "compressed and truncated": zipped.String()[:zipped.Len()/2],
 	} {
 		dir, path := t.TempDir(), filepath.Join(t.TempDir(), "ekco.tar")
 		write(t, path, image, 0o600)
 		out, err := packageBuild(t, dir, "EKCO_IMAGE_ARCHIVE="+path).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), path+" is no complete archive of an image") {
+		if err == nil || !strings.Contains(string(out), path+" is not a complete image archive") {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 		if archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz")); err != nil || len(archives) > 0 {

@@ -29,7 +29,7 @@ func hostOf(ekco *ekcoFields) host {
 // TestPreflightChecksWhatTheHostNeeds renders the preflight as kURL does.
 func TestPreflightChecksWhatTheHostNeeds(t *testing.T) {
 	t.Parallel()
-	const disk, port, balancer = "EKCO Journal Disk Usage", "EKCO TCP Port Status", "EKCO Load Balancer TCP Port Status"
+	const disk, port, balancer = "EKCO Journal Disk Usage", "EKCO Port 31880", "EKCO Load Balancer Port 6444"
 	text := content(t, "../../deploy/kurl/host-preflight.yaml")
 	preflight, err := template.New("").Delims("{{kurl", "}}").Option("missingkey=error").Parse(text)
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Checks each row of fields.tsv: with the row's variables, the configuration must have the row's line. Prints the rows
-# for which that is not so. The working directory is that of kURL, and out/ then has each configuration.
+# Checks each row of fields.tsv: with the row's variables, the configuration must have the row's line. Prints each row that
+# fails. The working directory is that of kURL, and out/ then has each configuration.
 set -eE
 here=$(dirname "$0")
 # shellcheck source=/dev/null

@@ -1,3 +1,3 @@
 #!/bin/bash
-# kURL's containerd add-on runs this script before it replaces Docker. If the script is missing or fails, the upgrade ends.
-echo "EKCO has not drained this node: this add-on does not have the services that drain a node before a reboot"
+# kURL's containerd add-on runs this script before it replaces Docker. If the script is missing or fails, kURL ends the upgrade.
+echo "EKCO does not drain this node: the add-on does not have the services that drain a node before a reboot"

@@ -123,7 +123,7 @@ func (k *kurlSite) replaces(t *testing.T) {
 		t.Errorf("ekco-purge-node is not the new one: %s", help)
 	}
 	// Those of the host's services stay until there are others.
-	if kept := k.onNode(t, "cat /opt/ekco/{startup,shutdown}.sh /etc/systemd/system/ekco-reboot.service"); kept != "old\nold\nold\n" {
+	if kept := k.onNode(t, "cat /opt/ekco/{startup,shutdown}.sh /etc/systemd/system/ekco-reboot.service"); kept != strings.Repeat("old\n", 3) {
 		t.Errorf("/opt/ekco and ekco-reboot.service have %q", kept)
 	}
 }

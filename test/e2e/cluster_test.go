@@ -161,10 +161,11 @@ func (c *cluster) waitUnreachable(name string) {
 	})
 }
 
-// atOnce is how many tests run at once, unless -parallel says otherwise. They mostly
-// wait, so it may be more than there are cores; three of them are the groups of
-// TestMinIO, which take the longest.
-const atOnce = 4
+// atOnce is how many tests run at once, unless -parallel says otherwise. They also
+// wait, so it may be more than there are cores. With more, commands of Ceph get no
+// answer in time on a slow machine. The groups of TestMinIO, which take the longest,
+// are three.
+const atOnce = 3
 
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(socketVariable); socket != "" {

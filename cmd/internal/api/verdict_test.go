@@ -350,7 +350,7 @@ func TestANodeThatIsGoneIsNeitherReadyNorCordoned(t *testing.T) {
 }
 
 func TestTheAdviceOnALostNodeHasItsAddressAndIsNoPurge(t *testing.T) {
-	for address, want := range map[string]string{"10.128.0.4": "(ping 10.128.0.4)", "": "(ping w1)", "$(reboot)": "(ping w1)"} {
+	for address, want := range map[string]string{"10.128.0.4": "ping 10.128.0.4 ", "": "ping w1 ", "$(reboot)": "ping w1 "} {
 		status := Status{Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{
 			{Name: "w1", InternalIP: address, UnreachableSince: time.Unix(100, 0)}, {Name: "w2"}, {Name: "w3"},
 		}}

@@ -107,7 +107,7 @@ func (s watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]jo
 	return s.Store.Append(ctx, drafts...)
 }
 
-// sample returns the moves to try. Each scene has hundreds; each test run tries a few of them, chosen anew.
+// sample returns the moves to try. Each scene has hundreds; each test run tries a few, chosen at random.
 func sample(t *testing.T, all []move) []move {
 	t.Helper()
 	if len(all) == 0 {

@@ -28,9 +28,6 @@ type Cluster struct {
 	// network is the prefix of its addresses, such as "127.64.0.".
 	network string
 
-	// shell is the interactive ceph process. The first ask starts it.
-	shell *shell
-
 	// mu guards the fields below, which methods for any goroutine use.
 	mu           sync.Mutex
 	hosts, spare placement
@@ -41,6 +38,8 @@ type Cluster struct {
 	mons int
 	// more has the added daemons by name.
 	more map[string]*child.Process
+	// idle has the sessions that no goroutine uses now.
+	idle []*session
 }
 
 // Start starts a cluster, and returns when every OSD is up and the mgr is active, unless the options exclude the mgr.
@@ -52,6 +51,7 @@ func Start(t testing.TB, options Options) *Cluster {
 		t: t, dir: tempDir(t), network: loopback.Network(), mons: 1,
 		uuids: make(map[int]string), osds: make(map[int]*child.Process), more: make(map[string]*child.Process),
 	}
+	t.Cleanup(c.endSessions)
 	c.hosts, c.spare = options.place()
 	c.writeConfig(options)
 	c.writeKeyrings(slices.Concat(c.hosts.all(), c.spare.all()))
@@ -237,7 +237,7 @@ func (c *Cluster) Eventually(limit time.Duration, what string, holds func() bool
 		}
 		c.checkDaemons()
 		select {
-		case <-time.After(max(100*time.Millisecond, 2*time.Since(began))): // most checks start a program
+		case <-time.After(max(100*time.Millisecond, 2*time.Since(began))): // some checks start a program
 		case <-ctx.Done():
 			c.t.Fatalf("after %s it is still not so that %s\n%s", limit, what, c.Ceph("status"))
 		}

@@ -52,9 +52,7 @@ func (c *Cluster) Ceph(args ...string) string {
 
 // Try is Ceph for any goroutine. It returns an error instead of ending the test.
 func (c *Cluster) Try(args ...string) (string, error) {
-	argv := append(c.Program(), "--connect-timeout", "600")
-	argv = append(argv, args...)
-	return run(exec.CommandContext(c.t.Context(), argv[0], argv[1:]...))
+	return c.request(await.HangTimeout, "command", args)
 }
 
 // CreatePool creates a pool with this number of copies, on different hosts, and this number of placement groups.
@@ -68,9 +66,7 @@ func (c *Cluster) CreatePool(name string, copies, groups int) {
 // Write stores an object.
 func (c *Cluster) Write(pool, object, content string) {
 	c.t.Helper()
-	cmd := exec.CommandContext(c.t.Context(), "rados", "--conf", c.conf, "-p", pool, "put", object, "-")
-	cmd.Stdin = strings.NewReader(content)
-	if _, err := run(cmd); err != nil {
+	if _, err := c.request(await.HangTimeout, "write", []string{pool, object, content}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -93,10 +89,8 @@ func (c *Cluster) TryRead(pool, object string) (string, error) {
 
 // ReadWithin is TryRead with another limit.
 func (c *Cluster) ReadWithin(pool, object string, limit time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
-	defer cancel()
-	content, err := run(exec.CommandContext(ctx, "rados", "--conf", c.conf, "-p", pool, "get", object, "-"))
-	if ctx.Err() != nil && c.t.Context().Err() == nil {
+	content, err := c.request(limit, "read", []string{pool, object})
+	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("read %s of pool %s: no answer within %s; is the pool served?", object, pool, limit)
 	}
 	return content, err

@@ -151,7 +151,9 @@ func (c *Cluster) makeOSD(id int, uuid string) error {
 	if err := os.Mkdir(c.osdDir(id), 0o700); err != nil {
 		return err
 	}
-	_, err := run(exec.CommandContext(c.t.Context(), "ceph-osd", "--conf", c.conf, "-i", strconv.Itoa(id), "--mkfs", "--osd-uuid", uuid))
+	// Its configuration is all in ceph.conf, so it need not connect to the monitor.
+	_, err := run(exec.CommandContext(c.t.Context(), "ceph-osd", "--conf", c.conf, "--no-mon-config", "-i", strconv.Itoa(id),
+		"--mkfs", "--osd-uuid", uuid))
 	return err
 }
 

@@ -32,6 +32,8 @@ function ekco() {
     # The files contain the token.
     { mkdir -p "$to" && chmod 700 "$to"; } || ekco_cannot_write "$to"
     ekco_read_live "$to"
+    # One call for all namespaces, because each call of kubectl takes a part of a second.
+    EKCO_NAMESPACES=$(kubectl get namespaces -o name) || ekco_api_failed "list namespaces"
     ekco_write_config "$from" "$to"
     ekco_check_config "$to"
     ekco_write_manifests "$from" "$to"
@@ -109,26 +111,26 @@ function ekco_settings() {
     local rook=${ROOK_VERSION:-} contour=${CONTOUR_VERSION:-} priority=''
     if [ "$rook" = 1.0.4 ]; then priority='node-critical'; fi
     ekco_set node_unreachable_toleration "${EKCO_NODE_UNREACHABLE_TOLERATION_DURATION:-5m}"
-    ekco_set clear_dead_nodes "$(ekco_unless "${EKCO_SHOULD_DISABLE_CLEAR_NODES:-}" 1)"
-    ekco_set purge_dead_nodes "$(ekco_unless '' "${EKCO_SHOULD_ENABLE_PURGE_NODES:-}")"
+    ekco_set_unless "${EKCO_SHOULD_DISABLE_CLEAR_NODES:-}" clear_dead_nodes
+    ekco_set_unless '' purge_dead_nodes "${EKCO_SHOULD_ENABLE_PURGE_NODES:-}"
     ekco_set min_ready_master_nodes "${EKCO_MIN_READY_MASTER_NODE_COUNT:-2}"
     ekco_set min_ready_worker_nodes "${EKCO_MIN_READY_WORKER_NODE_COUNT:-0}"
-    ekco_set maintain_rook_storage_nodes "$(ekco_unless "${EKCO_ROOK_SHOULD_USE_ALL_NODES:-}" "$rook")"
+    ekco_set_unless "${EKCO_ROOK_SHOULD_USE_ALL_NODES:-}" maintain_rook_storage_nodes "$rook"
     ekco_set rook_storage_nodes "${ROOK_NODES:-}"
-    ekco_set reconcile_rook_mds_placement "$(ekco_unless "${EKCO_ROOK_SHOULD_DISABLE_RECONCILE_MDS_PLACEMENT:-}" "$rook")"
-    ekco_set reconcile_ceph_csi_resources "$(ekco_unless "${EKCO_ROOK_SHOULD_DISABLE_RECONCILE_CEPH_CSI_RESOURCES:-}" "$rook")"
+    ekco_set_unless "${EKCO_ROOK_SHOULD_DISABLE_RECONCILE_MDS_PLACEMENT:-}" reconcile_rook_mds_placement "$rook"
+    ekco_set_unless "${EKCO_ROOK_SHOULD_DISABLE_RECONCILE_CEPH_CSI_RESOURCES:-}" reconcile_ceph_csi_resources "$rook"
     ekco_set rotate_certs_image "$(ekco_image rotate_certs_image)"
     ekco_set rook_priority_class "$priority"
     ekco_set host_task_image "$(ekco_image host_task_image)"
-    ekco_set enable_internal_load_balancer "$(ekco_unless '' "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}")"
+    ekco_set_unless '' enable_internal_load_balancer "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER:-}"
     ekco_set internal_load_balancer_haproxy_image "$(ekco_image internal_load_balancer_haproxy_image)"
     ekco_set pod_image_overrides "${EKCO_POD_IMAGE_OVERRIDES:-}"
-    ekco_set restart_failed_envoy_pods "$(ekco_unless "${EKCO_SHOULD_DISABLE_RESTART_FAILED_ENVOY_PODS:-}" "$contour")"
+    ekco_set_unless "${EKCO_SHOULD_DISABLE_RESTART_FAILED_ENVOY_PODS:-}" restart_failed_envoy_pods "$contour"
     ekco_set envoy_pods_not_ready_duration "${EKCO_ENVOY_PODS_NOT_READY_DURATION:-5m}"
-    ekco_set enable_ha_minio "$(ekco_unless "${EKCO_MINIO_SHOULD_DISABLE_MANAGEMENT:-}" "${MINIO_VERSION:-}" "${OPENEBS_LOCALPV:-}")"
+    ekco_set_unless "${EKCO_MINIO_SHOULD_DISABLE_MANAGEMENT:-}" enable_ha_minio "${MINIO_VERSION:-}" "${OPENEBS_LOCALPV:-}"
     ekco_set minio_namespace "$(ekco_minio_namespace)"
     ekco_set minio_util_image "${KURL_UTIL_IMAGE:-}"
-    ekco_set enable_ha_kotsadm "$(ekco_kotsadm "$1")"
+    ekco_kotsadm "$1"
     ekco_set rook_minimum_node_count "${ROOK_MINIMUM_NODE_COUNT:-0}"
     ekco_set rook_ceph_image "${ROOK_CEPH_IMAGE:-}"
     ekco_set rook_storage_class "${STORAGE_CLASS:-distributed}"
@@ -151,18 +153,14 @@ function ekco_is_on() {
     esac
 }
 
-# ekco_unless DISABLED NEEDED... prints true if DISABLED is off and each NEEDED is on, otherwise false.
-function ekco_unless() {
-    local needed
-    if ekco_is_on "$1"; then set -- '' ''; fi
-    shift
-    for needed in "$@"; do
-        if ! ekco_is_on "$needed"; then
-            echo false
-            return 0
-        fi
+# ekco_set_unless DISABLED KEY NEEDED... sets KEY to true if DISABLED is off and each NEEDED is on, otherwise to false.
+function ekco_set_unless() {
+    local key=$2 value=true needed
+    if ekco_is_on "$1"; then value=false; fi
+    for needed in "${@:3}"; do
+        if ! ekco_is_on "$needed"; then value=false; fi
     done
-    echo true
+    echo "$key: $value"
 }
 
 function ekco_minio_namespace() {
@@ -171,17 +169,18 @@ function ekco_minio_namespace() {
     fi
 }
 
-function ekco_wants_kotsadm() {
-    ekco_unless "${EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT:-}" "${KOTSADM_VERSION:-}" "${OPENEBS_LOCALPV:-}"
+# ekco_set_kotsadm prints KEY with the value that the fields ask for.
+function ekco_set_kotsadm() {
+    ekco_set_unless "${EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT:-}" "$1" "${KOTSADM_VERSION:-}" "${OPENEBS_LOCALPV:-}"
 }
 
-# ekco_kotsadm LIVE prints the value of enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator
-# must edit the ConfigMap. If it has "false" although the last run of the installer set "true", the "false" stays.
+# ekco_kotsadm LIVE prints enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator must edit the
+# ConfigMap. If it has "false" although the last run of the installer set "true", the "false" stays.
 function ekco_kotsadm() {
     if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -qiE '^enable_ha_kotsadm: "?(false|f|0)"?$' "$1"; then
-        echo false
+        echo "enable_ha_kotsadm: false"
     else
-        ekco_wants_kotsadm
+        ekco_set_kotsadm enable_ha_kotsadm
     fi
 }
 
@@ -249,7 +248,7 @@ function ekco_write_manifests() {
     hash=${hash%% *}
     tolerations=$(kubectl -n kurl get deployment ekc-operator --ignore-not-found -o jsonpath='{.spec.template.spec.tolerations}') ||
         ekco_api_failed "read Deployment kurl/ekc-operator"
-    if ekco_exists namespace rook-ceph; then files+=(rook.yaml); fi
+    if ekco_has_namespace rook-ceph; then files+=(rook.yaml); fi
     if [ -n "$minio" ]; then files+=(minio.yaml); fi
     if [ -n "${KOTSADM_VERSION:-}" ]; then files+=(kotsadm.yaml); fi
     if ekco_is_on "${EKCO_OPTIONAL_RBAC:-}"; then files+=(optional.yaml); fi
@@ -260,7 +259,7 @@ function ekco_write_manifests() {
     done
     for file in kurl ${minio:+"$minio"}; do
         # MinIO may be in namespace kurl, too.
-        if [[ " ${files[*]} " != *" namespace-$file.yaml "* ]] && ! ekco_exists namespace "$file"; then
+        if [[ " ${files[*]} " != *" namespace-$file.yaml "* ]] && ! ekco_has_namespace "$file"; then
             ekco_save "$to/namespace-$file.yaml" printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: \"$file\""
             files+=("namespace-$file.yaml")
         fi
@@ -281,7 +280,9 @@ function ekco_keep_tolerations() {
 
 # ekco_configmap TEMPLATE CONFIG prints the ConfigMap.
 function ekco_configmap() {
-    sed "s/__WANTED__/$(ekco_wants_kotsadm)/" "$1"
+    local wanted
+    wanted=$(ekco_set_kotsadm wanted)
+    sed "s/__WANTED__/${wanted#*: }/" "$1"
     sed 's/^/    /' "$2"
 }
 
@@ -292,23 +293,25 @@ function ekco_wants_scaling() {
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
         logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates no Ceph cluster below 3"
     fi
-    ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" && ! ekco_exists storageclass scaling
+    ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" scaling
 }
 
 # EKCO's webhook sets the priority class of Rook's pods only in a namespace with this label.
 function ekco_label_rook() {
     local label='rook-priority.kurl.sh-'
-    if ! ekco_exists namespace rook-ceph; then return 0; fi
+    if ! ekco_has_namespace rook-ceph; then return 0; fi
     if [ "${ROOK_VERSION:-}" = 1.0.4 ]; then label='rook-priority.kurl.sh='; fi
     kubectl label namespace rook-ceph --overwrite $label >/dev/null || ekco_api_failed "label namespace rook-ceph"
 }
 
-# ekco_exists KIND NAME reports whether the cluster has an object. If the API does not answer, it ends the installer:
-# kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell, which bail would
-# end instead of the installer.
+function ekco_has_namespace() { [[ $'\n'$EKCO_NAMESPACES$'\n' == *$'\n'"namespace/$1"$'\n'* ]]; }
+
+# ekco_exists KIND NAME... reports whether the cluster has one of these objects. If the API does not answer, it ends the
+# installer: kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell, which
+# bail would end instead of the installer.
 function ekco_exists() {
     local found
-    found=$(kubectl get "$1" "$2" --ignore-not-found -o name) || ekco_api_failed "read $1 $2"
+    found=$(kubectl get "$@" --ignore-not-found -o name) || ekco_api_failed "read $*"
     [ -n "$found" ]
 }
 
@@ -356,7 +359,7 @@ function ekco_addon_dir() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
 
 # ekco_image KEY prints the image that KEY has in this version's default configuration.
 function ekco_image() {
-    sed -n "s/^$1: //p" "$(ekco_addon_dir)/templates/config.yaml"
+    sed -n "s/^$1: //p" "$DIR/addons/ekco/$EKCO_VERSION/templates/config.yaml"
 }
 
 # ekco_full_name IMAGE prints the image's name with its registry, which containerd needs.
@@ -440,7 +443,7 @@ function ekco_needs() {
 function ekco_save() {
     local file=$1
     shift
-    { mkdir -p "${file%/*}" && "$@" >"$file"; } || ekco_cannot_write "$file"
+    { { [ -d "${file%/*}" ] || mkdir -p "${file%/*}"; } && "$@" >"$file"; } || ekco_cannot_write "$file"
 }
 
 function ekco_cannot_write() {

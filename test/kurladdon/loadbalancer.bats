@@ -132,7 +132,6 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 }
 
 @test "on a primary the hook deletes ConfigMap update-internallb" {
-	mkdir -p "$STATE/cluster/configmap"
 	touch "$STATE/cluster/configmap/update-internallb"
 	bootstraps PRIMARY_HOST=10.0.0.1
 	[ -e "$STATE/cluster/configmap/update-internallb" ]

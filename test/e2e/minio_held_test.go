@@ -21,7 +21,7 @@ func (m *minioCluster) waitHeld(preflight string, reason ...string) (action stri
 		if action, held = m.heldBy(preflight, reason...); held {
 			return true, ""
 		}
-		return false, m.o.mustEkco("status", "--component", "minio")
+		return false, m.o.shown()
 	})
 	if leads := m.leads(); leads != leadsToSingle {
 		m.t.Errorf("while %s holds it, Service minio selects %s", preflight, leads)

@@ -360,7 +360,7 @@ func (o *operator) waitDone(kind journal.ActionKind, n int) {
 				o.t.Fatalf("of %s ended %v", kind, ended)
 			}
 		}
-		return done == n, fmt.Sprintf("%v\n%s", ended, o.mustEkco("status", "--component", "minio"))
+		return done == n, fmt.Sprintf("%v\n%s", ended, o.shown())
 	})
 }
 

@@ -143,7 +143,7 @@ func TestANodeThatReturnsAfterThePointOfNoReturnHoldsItsPurge(t *testing.T) {
 				return strings.Contains(hold.Reason, "power the node off"), hold.Reason
 			}
 		}
-		return false, o.mustEkco("status")
+		return false, o.shown()
 	})
 	if text := o.mustEkco("status"); !strings.Contains(text, "power the node off") {
 		t.Errorf("status does not say what to do:\n%s", text)

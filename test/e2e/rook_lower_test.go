@@ -38,7 +38,7 @@ func (c *rookCluster) loseHostForGood(o *operator, host string) {
 				return true, ""
 			}
 		}
-		return false, o.mustEkco("status")
+		return false, o.shown()
 	})
 	began := time.Now()
 	c.node("lose", host)
@@ -46,7 +46,7 @@ func (c *rookCluster) loseHostForGood(o *operator, host string) {
 	seldom(c.t, "the purge is done by itself", func() (bool, string) {
 		_, ended := o.purges()
 		_, over := ended[host]
-		return over, o.mustEkco("status")
+		return over, o.shown()
 	})
 	c.t.Logf("%s is purged %s after it was lost", host, time.Since(began).Round(100*time.Millisecond))
 	tree := strings.Fields(c.ceph.Ceph("osd", "tree"))

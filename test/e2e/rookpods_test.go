@@ -157,7 +157,7 @@ func TestWhatRookGivesItsPodsFollowsTheNodesUnderTheShippedPermissions(t *testin
 	c.node("add", "worker-1", "--role", "worker")
 	seldom(t, "the MDS are spread", func() (bool, string) {
 		hosts, done := c.mdsHosts(), o.done(journal.ActionSpreadMDS)
-		return slices.Equal(hosts, []string{"primary-1", "worker-1"}) && done == 1, fmt.Sprintf("they run on %v, %d actions are done\n%s", hosts, done, o.mustEkco("status"))
+		return slices.Equal(hosts, []string{"primary-1", "worker-1"}) && done == 1, fmt.Sprintf("they run on %v, %d actions are done\n%s", hosts, done, o.shown())
 	})
 	spread := kurl.SingleNodeMDS()
 	spread["placement"].(map[string]any)["podAntiAffinity"] = kurl.SpreadMDS()
@@ -176,7 +176,7 @@ func (c *cluster) waitPrioritized(o *operator, count int) {
 	c.t.Helper()
 	seldom(c.t, "every daemon has the priority class", func() (bool, string) {
 		classes, done := c.prioritized(), o.done(journal.ActionSetPriorityClass)
-		return maps.Equal(classes, map[string]int{rook.NodeCritical: count}) && done == count, fmt.Sprintf("%v, %d actions are done\n%s", classes, done, o.mustEkco("status"))
+		return maps.Equal(classes, map[string]int{rook.NodeCritical: count}) && done == count, fmt.Sprintf("%v, %d actions are done\n%s", classes, done, o.shown())
 	})
 }
 
@@ -229,7 +229,7 @@ func (c *cluster) waitResources(o *operator) {
 	}
 	seldom(c.t, "the CSI pods have EKCO's resources", func() (bool, string) {
 		diff := cmp.Diff(want, c.csiConfig().Data)
-		return diff == "", diff + o.mustEkco("status")
+		return diff == "", diff + o.shown()
 	})
 }
 

@@ -1,15 +1,19 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,25 +104,97 @@ func localActor(t testing.TB) string {
 }
 
 func (o *operator) askStatus() (status, error) {
+	body, err := o.askSocket("status", struct{}{})
+	if err != nil {
+		return status{}, err
+	}
+	defer body.Close()
 	var answer struct {
 		Value status          `json:"value"`
 		Error json.RawMessage `json:"error"`
+	}
+	if err := json.NewDecoder(body).Decode(&answer); err != nil {
+		return status{}, err
+	}
+	if len(answer.Error) > 0 {
+		return status{}, fmt.Errorf("ask for the status: %s", answer.Error)
+	}
+	return answer.Value, nil
+}
+
+// shown is what a wait logs if it fails: the operator's status as JSON.
+func (o *operator) shown() string {
+	body, err := o.askSocket("status", struct{}{})
+	if err != nil {
+		return err.Error()
+	}
+	defer body.Close()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// askEvents is events for the flags --node and --type; it returns an error for others.
+func (o *operator) askEvents(args ...string) ([]journal.Event, error) {
+	query, pattern := journal.Query{Since: time.Now().Add(-24 * time.Hour)}, "*"
+	for flag := range slices.Chunk(args, 2) {
+		switch flag[0] {
+		case "--node":
+			query.Node = flag[1]
+		case "--type":
+			pattern = flag[1]
+		default:
+			return nil, fmt.Errorf("the socket has no flag %s", flag[0])
+		}
+	}
+	body, err := o.askSocket("events", map[string]any{"query": query})
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var events []journal.Event
+	for lines := json.NewDecoder(body); ; {
+		var line struct {
+			Event *journal.Event  `json:"event"`
+			Error json.RawMessage `json:"error"`
+			End   bool            `json:"end"`
+		}
+		if err := lines.Decode(&line); err != nil {
+			return nil, err
+		}
+		switch {
+		case line.End:
+			return events, nil
+		case line.Event == nil:
+			return nil, fmt.Errorf("ask for events: %s", line.Error)
+		}
+		if wanted, err := path.Match(pattern, string(line.Event.Type)); err != nil || wanted {
+			events = append(events, *line.Event)
+		}
+	}
+}
+
+// askSocket calls the operator's socket.
+func (o *operator) askSocket(what string, question any) (io.ReadCloser, error) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return nil, err
 	}
 	socket := strings.TrimSuffix(o.journal, filepath.Ext(o.journal)) + ".sock"
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}
 	client := http.Client{Transport: transport, Timeout: await.HangTimeout}
-	response, err := client.Post("http://ekco/v1/status", "application/json", strings.NewReader("{}"))
+	response, err := client.Post("http://ekco/v1/"+what, "application/json", bytes.NewReader(body))
 	if err != nil {
-		return status{}, err
+		return nil, err
 	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return status{}, err
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body) // for the error only
+		response.Body.Close()
+		return nil, fmt.Errorf("%s: %s", response.Status, text)
 	}
-	if response.StatusCode != http.StatusOK || len(answer.Error) > 0 {
-		return status{}, fmt.Errorf("%s: %s", response.Status, answer.Error)
-	}
-	return answer.Value, nil
+	return response.Body, nil
 }

@@ -25,7 +25,7 @@ func (w *wholeCluster) automatic(t *testing.T) {
 	}
 	w.lose(node)
 	eventually(t, await.HangTimeout, "the purge waits for Ceph alone", func() (bool, string) {
-		return w.waitsAlone(o, node, purge.CephHealthy), o.mustEkco("status")
+		return w.waitsAlone(o, node, purge.CephHealthy), o.shown()
 	})
 	w.want(t, before.withoutKubernetes(node))
 
@@ -36,7 +36,7 @@ func (w *wholeCluster) automatic(t *testing.T) {
 	eventually(t, await.HangTimeout, "the purge is done by itself", func() (bool, string) {
 		_, ended := o.purges()
 		_, over := ended[node]
-		return over, o.mustEkco("status")
+		return over, o.shown()
 	})
 	t.Logf("purged %s after Ceph was told to recover", time.Since(began).Round(100*time.Millisecond))
 	if _, released := o.heldFor(node); !released {

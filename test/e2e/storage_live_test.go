@@ -103,7 +103,7 @@ func (w *wholeCluster) waitStopping(o *operator, node string) (action string) {
 				action = open.ID
 			}
 		}
-		return action != "", o.mustEkco("status")
+		return action != "", o.shown()
 	})
 	return action
 }

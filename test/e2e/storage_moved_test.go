@@ -48,7 +48,7 @@ func (w *wholeCluster) moved(t *testing.T) {
 
 	w.ceph.StartMgr()
 	eventually(t, await.HangTimeout, "the purge of "+node+" is done", func() (bool, string) {
-		return len(o.outcomes(node)[journal.ActionPurgeNode]) == 1, o.mustEkco("status")
+		return len(o.outcomes(node)[journal.ActionPurgeNode]) == 1, o.shown()
 	})
 	asked.Wait(await.HangTimeout)
 	w.wantSaid(o, node, early, late)
@@ -72,7 +72,7 @@ func (w *wholeCluster) waitLeft(o *operator, node string, osd int) {
 	eventually(w.t, await.HangTimeout, fmt.Sprintf("osd.%d is left alone", osd), func() (bool, string) {
 		return slices.ContainsFunc(o.events("--node", node, "--type", string(journal.TypeActionLeft)), func(e journal.Event) bool {
 			return decode[*journal.ActionLeft](w.t, e).What == fmt.Sprintf("osd.%d", osd)
-		}), o.mustEkco("status")
+		}), o.shown()
 	})
 	w.waitHeld(o, purge.CephAnswers)
 }

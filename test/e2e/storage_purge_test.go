@@ -91,7 +91,7 @@ func (w *wholeCluster) deadPrimary(t *testing.T) {
 func (w *wholeCluster) waitPurged(o *operator, node string) {
 	w.t.Helper()
 	eventually(w.t, await.HangTimeout, "the purge of "+node+" has ended", func() (bool, string) {
-		return len(o.outcomes(node)[journal.ActionPurgeNode]) > 0, o.mustEkco("status")
+		return len(o.outcomes(node)[journal.ActionPurgeNode]) > 0, o.shown()
 	})
 }
 

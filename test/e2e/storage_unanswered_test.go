@@ -58,7 +58,7 @@ func (w *wholeCluster) waitHeld(o *operator, preflight string) {
 				}
 			}
 		}
-		return false, o.mustEkco("status")
+		return false, o.shown()
 	})
 }
 
@@ -113,7 +113,7 @@ func (w *wholeCluster) waitDeferred(o *operator, node, step string) {
 				return true, ""
 			}
 		}
-		return false, o.mustEkco("status")
+		return false, o.shown()
 	})
 	shown := o.mustEkco("status")
 	for _, says := range []string{node, step, purge.CephAnswers} {

@@ -56,7 +56,7 @@ func ChooseOf[T any](t testing.TB, points []T) []T {
 }
 
 // Sample is ChooseOf for a matrix with too many points to try all: it returns at most limit without the race detector, and
-// at most two with it.
+// one with it.
 func Sample[T any](t testing.TB, points []T, limit int) []T {
 	t.Helper()
 	return chooseOf(t, points, min(limit, defaultCount/2))

@@ -3,4 +3,4 @@
 package crashpoints
 
 // defaultCount is how many points each test tries by default under the race detector.
-const defaultCount = 4
+const defaultCount = 2

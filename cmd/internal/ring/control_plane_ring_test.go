@@ -202,11 +202,12 @@ func (p *plane) end(in *incarnation) {
 	}
 }
 
-// fresh are the primaries whose certificates are new, by some of each sort.
+// fresh are the primaries whose certificates are new, by some of each sort. The kubeconfigs come last, because they take
+// the longest to parse.
 func (p *plane) fresh() (names []string) {
 	for name, kubelet := range p.hosts {
 		all := true
-		for _, item := range []string{"admin.conf", "scheduler.conf", "pki/front-proxy-client", "pki/etcd/peer"} {
+		for _, item := range []string{"pki/front-proxy-client", "pki/etcd/peer", "admin.conf", "scheduler.conf"} {
 			all = all && kubelet.Whole(item) && time.Until(kubelet.Leaf(item).NotAfter) > 10*month
 		}
 		if all {

@@ -247,7 +247,13 @@ func (h *Host) sign(template, by *x509.Certificate, key, ca crypto.Signer) *x509
 // Leaf returns the certificate of an item.
 func (h *Host) Leaf(path string) *x509.Certificate {
 	h.T.Helper()
-	certificate, _, err := h.pair(path)
+	var certificate certificates.File
+	var err error
+	if filepath.Ext(path) == ".conf" {
+		certificate, _, err = h.pair(path)
+	} else {
+		certificate, err = certificates.ReadFile(filepath.Join(h.Dir, path+".crt"))
+	}
 	if err != nil {
 		h.T.Fatal(err)
 	}

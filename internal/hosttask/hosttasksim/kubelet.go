@@ -264,8 +264,12 @@ func (c *Cluster) isReachable(pod corev1.Pod) bool {
 
 // isUnfinished reports whether the pod exists and has not ended.
 func (c *Cluster) isUnfinished(pod corev1.Pod) bool {
-	now, _ := c.pod(pod.Name)
-	return c.isReachable(pod) && now.Status.Phase != "Succeeded" && now.Status.Phase != "Failed"
+	var phase any
+	c.Look(podRef(pod.Name), func(now map[string]any) {
+		status, _ := now["status"].(map[string]any)
+		phase = status["phase"]
+	})
+	return c.isReachable(pod) && phase != "Succeeded" && phase != "Failed"
 }
 
 // status sets the status of a pod if the pod exists, has not ended and its node is reachable.

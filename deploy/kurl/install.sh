@@ -142,6 +142,8 @@ function ekco_set() {
     local plain='^[A-Za-z0-9]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$'
     if [[ $2 =~ $plain ]]; then
         echo "$1: $2"
+    elif [ -z "$2" ]; then
+        echo "$1: \"\""
     else
         printf '%s: "%s"\n' "$1" "$(printf %s "$2" | sed -z 's/\\/\\\\/g; s/"/\\"/g; s/\n/\\n/g; s/\r/\\r/g; s/\t/\\t/g')"
     fi

@@ -114,7 +114,7 @@ function ekco_handle_load_balancer_address_change_pre_init() {
     done
     for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
         spinner_until 120 cert_has_san "$node:6443" "$host" ||
-            logWarn "The API server at $node:6443 does not serve a certificate for $host after 2 minutes"
+            logWarn "The API server at $node:6443 does not serve a certificate for $host after 2 minutes. If clients refuse its certificate later, run the installer again."
     done
 }
 

@@ -48,3 +48,12 @@ load world
 	not_called "kubectl apply"
 	not_called spinner_until
 }
+
+@test "what EKCO does not do or know is reported" {
+	installs
+	edits '$aunknown_key: 1'
+	installs ROOK_MINIMUM_NODE_COUNT=3
+	ok
+	says "WARN EKCO: keys that this EKCO does not know and ignores: unknown_key"
+	says "it does not create a Ceph cluster (rook_minimum_node_count)"
+}

@@ -111,7 +111,7 @@ func (m *minioCluster) killAtEffects(dead map[string]func()) (killed []string) {
 	for {
 		select {
 		case at := <-reached:
-			m.o.running.Kill()
+			m.kill()
 			killed = append(killed, at.String())
 			if do := dead[at.String()]; do != nil {
 				do()
@@ -170,7 +170,7 @@ func (m *minioCluster) killAtRandom(random *rand.Rand, times int) (kills int) {
 		}
 		<-time.After(time.Duration(random.Int64N(int64(2 * time.Second))))
 		m.t.Logf("killed after %q", m.places())
-		m.o.running.Kill()
+		m.kill()
 		kills++
 	}
 }
@@ -184,7 +184,15 @@ func (m *minioCluster) few() *miniotest.Steady {
 	fillBucket(m.t, m.k.proxy.Address(), "many", 40)
 	clients.bucket("bucket", minio.MakeBucketOptions{})
 	m.had = clients.told("versioned", "many")
-	return miniotest.StartSteady(m.t, m.k.proxy.Address(), "bucket", clientRate)
+	m.steady = miniotest.StartSteady(m.t, m.k.proxy.Address(), "bucket", clientRate)
+	return m.steady
+}
+
+// kill kills EKCO, and lets the client delete one object until EKCO is killed again. EKCO sets aside 20 versions whose
+// deletion it missed, and asks a person about more. On a slow machine it would miss more of them.
+func (m *minioCluster) kill() {
+	m.steady.LimitDeletions(1)
+	m.o.running.Kill()
 }
 
 // stopped fails unless the client found all as it wrote it, and the judge what there was before:

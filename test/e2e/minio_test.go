@@ -39,6 +39,8 @@ type minioCluster struct {
 	// o is the EKCO of the scene that runs.
 	o          *operator
 	kubeconfig string
+	// steady is the client that few started.
+	steady *miniotest.Steady
 	// had is what clients had stored and were allowed before a migration, as the judge reports it.
 	had string
 }

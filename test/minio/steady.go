@@ -40,6 +40,9 @@ type Steady struct {
 	last    time.Time
 	// deleted is when the last deletion began.
 	deleted time.Time
+	// isLimited is true if the client may delete only as many objects as allowed says.
+	isLimited bool
+	allowed   int
 }
 
 // entry has what is known about an object. The content "" means that the object does not exist.
@@ -145,14 +148,22 @@ func (s *Steady) work(ctx context.Context, client *minio.Client, id int) {
 	}
 }
 
+// LimitDeletions allows the client this many further deletions. Before the first call it may delete without limit.
+func (s *Steady) LimitDeletions(allowed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isLimited, s.allowed = true, allowed
+}
+
 // mayDelete allows one deletion per second. If there were more, EKCO on a busy machine could mistake them for a loss of
 // data.
 func (s *Steady) mayDelete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.deleted) < time.Second {
+	if time.Since(s.deleted) < time.Second || s.isLimited && s.allowed == 0 {
 		return false
 	}
+	s.allowed--
 	s.deleted = time.Now()
 	return true
 }

@@ -63,15 +63,24 @@ func (c *cluster) applyShippedRBAC() {
 	c.applyShipped("namespace.yaml", "rbac.yaml")
 }
 
-// applyShipped applies manifests of deploy: files, and directories as users apply them.
+// applyShipped applies manifests of deploy: files, and then directories as users apply them. It applies all files with
+// one call of kubectl, whose start takes half a second of CPU time.
 func (c *cluster) applyShipped(names ...string) {
 	c.t.Helper()
+	files, directories := []string{"apply"}, [][]string(nil)
 	for _, name := range names {
-		option := "-k"
+		path := filepath.Join("..", "..", "deploy", name)
 		if filepath.Ext(name) == ".yaml" {
-			option = "-f"
+			files = append(files, "-f", path)
+		} else {
+			directories = append(directories, []string{"apply", "-k", path})
 		}
-		c.kubectl("apply", option, filepath.Join("..", "..", "deploy", name))
+	}
+	if len(files) > 1 {
+		c.kubectl(files...)
+	}
+	for _, directory := range directories {
+		c.kubectl(directory...)
 	}
 }
 

@@ -234,8 +234,10 @@ func TestUpgradeFromKURLsEKCOAndBack(t *testing.T) {
 	s.hasPermissions(t)
 	s.upgradedHost(t)
 
-	if out := s.measures(t, func() string { return installs() }); strings.Contains(out, "WARN") {
-		t.Errorf("a second run prints warnings:\n%s", out)
+	// This EKCO creates no Ceph cluster, so each run warns of the field that asks for one.
+	out = s.measures(t, func() string { return installs() })
+	if !strings.Contains(out, "(rook_minimum_node_count)") || strings.Count(out, "WARN") != 1 {
+		t.Errorf("a second run prints other warnings:\n%s", out)
 	}
 	if again := s.pod(t, "replicated/ekco:v0.29.0"); again != ours {
 		t.Error("a second run without changes created a new pod")

@@ -211,11 +211,11 @@ function ekco_check_config() {
         bail "EKCO would not start with this configuration. Nothing was applied. Correct the values above and run the installer again."
     fi
     ekco_needs_run $code "$output"
-    # The first line says that the configuration is valid.
-    sed 1d <<<"$output" | while IFS= read -r line; do logWarn "EKCO: $line"; done
     case $output in
     *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing was applied. Remove the field and run the installer again." ;;
     esac
+    # The first line says that the configuration is valid.
+    sed 1d <<<"$output" | while IFS= read -r line; do logWarn "EKCO: $line"; done
 }
 
 # ekco_needs_run CODE OUTPUT ends the installer if EKCO's image did not run.

@@ -9,14 +9,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 )
 
-// checkConfig reports every value of the file that the operator would refuse, and what the operator would ignore. It
-// reads no environment variable and no flag, because installers check the file on another machine.
+// checkConfig reports every value in the file that the operator would refuse, and every setting that it would ignore. It
+// reads no environment variables and no other flags, because installers run it outside the operator's pod.
 func (a *app) checkConfig(file string) error {
 	if file == "" {
 		return usagef("--check-config needs the name of a file")
 	}
 	cfg, err := config.Load(config.Sources{File: file, Env: func(string) (string, bool) { return "", false }})
-	// The kURL add-on takes exit code 2 for invalid values, and asks the administrator to correct them.
+	// Not exit code 2: for that, the kURL add-on asks the administrator to correct invalid values.
 	if unreadable, is := errors.AsType[*fs.PathError](err); is {
 		return fmt.Errorf("read the configuration to check: %w", unreadable)
 	}
@@ -27,7 +27,7 @@ func (a *app) checkConfig(file string) error {
 	if len(cfg.UnknownKeys) > 0 {
 		text += "keys that this EKCO does not know and ignores: " + strings.Join(cfg.UnknownKeys, ", ") + "\n"
 	}
-	// The kURL add-on searches this sentence for pod_image_overrides, and then stops.
+	// The kURL add-on stops the installer if this sentence has "(pod_image_overrides)".
 	if undone := cfg.Undone(); undone != "" {
 		text += undone + "\n"
 	}

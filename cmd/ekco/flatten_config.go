@@ -11,22 +11,22 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// maxConfigMap is the maximum size of a ConfigMap.
+// maxConfigMap is the maximum size of a ConfigMap, in bytes.
 const maxConfigMap = 1 << 20
 
-// newFlattenConfigCommand is for the kURL add-on, which merges the settings of the cluster with those of the installer.
-// An administrator may have written them in any form that YAML permits. The command writes to a file, because the
-// settings contain a secret.
+// newFlattenConfigCommand is for the kURL add-on, a script that merges the settings in the cluster with the installer's.
+// An administrator may have edited those in the cluster in any style that YAML permits. The command writes to a file,
+// because the settings contain a secret.
 func newFlattenConfigCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "flatten-config FROM TO", Hidden: true, Args: cobra.ExactArgs(2),
+		Use: "flatten-config FROM TO", Short: "Rewrite a YAML file with each key on one line", Hidden: true, Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			content, err := durable.Read(args[0], maxConfigMap)
 			if err != nil {
 				return fmt.Errorf("read the settings to flatten: %w", err)
 			}
 			flat, err := config.Flatten(filepath.Base(args[0]), content)
-			if err != nil {
+			if err != nil { // exit code 2, for which the add-on asks the administrator to correct the settings
 				return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 			}
 			if err := os.WriteFile(args[1], flat, 0o600); err != nil {

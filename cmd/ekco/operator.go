@@ -28,15 +28,15 @@ Every setting is a key of the configuration file, a flag, and an environment
 variable with the key's name in upper case. SIGTERM stops the operator within 10
 seconds; the next start continues open actions.
 
---check-config starts nothing: it reports every invalid value of a file, and exits
-with 2 if there is one, or with 1 if it cannot read the file.`,
+--check-config only checks a file: it reports every invalid value, and exits with 2
+if there is one, or with 1 if it cannot read the file.`,
 		Example: `  # in a pod, with /etc/ekco/config.yaml
   ekco operator
 
   # outside the cluster, to see what it would do
   ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run
 
-  # to know whether an operator would accept a file
+  # to check a file without starting an operator
   ekco operator --check-config config.yaml`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {

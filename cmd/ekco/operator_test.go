@@ -92,12 +92,12 @@ func (d *desk) comesToSay(want string, args ...string) {
 func TestWhatIsSwitchedOnAndNotDoneIsSaidOnceAtTheStartAndInTheStatus(t *testing.T) {
 	d := newDesk(t, nil)
 	stop := d.startsOperator("--kubeconfig", unreachableAPI(t), "--restart_failed_envoy_pods=false", "--rook_minimum_node_count=3")
-	const said = "it does not create a Ceph cluster (rook_minimum_node_count)"
-	d.expect(d.types("status"), exitDone, "LIMITATIONS\n  this version does not yet do all that is switched on: "+said, "")
+	const said = "this version cannot yet create a Ceph cluster (rook_minimum_node_count)"
+	d.expect(d.types("status"), exitDone, "LIMITATIONS\n  "+said, "")
 	log := stop()
 	warned := 0
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, "does not yet do all") {
+		if strings.Contains(line, "cannot yet") {
 			warned++
 			if !strings.Contains(line, `"WARN"`) || !strings.Contains(line, said) {
 				t.Errorf("says %s", line)

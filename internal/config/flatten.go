@@ -14,8 +14,8 @@ import (
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$`)
 
 // Flatten returns the settings of a YAML file with each key and its value on one line, for scripts that read lines.
-// [Load] reads the same settings from both. Comments are left out, and so are keys without a value. The errors name the
-// file by its path.
+// [Load] reads the same settings from the result as from the file. Comments and keys without a value are left out. Errors
+// contain path.
 func Flatten(path string, content []byte) ([]byte, error) {
 	root, err := yamlRoot(path, content)
 	if root == nil || err != nil {
@@ -42,7 +42,7 @@ func Flatten(path string, content []byte) ([]byte, error) {
 	return lines.Bytes(), nil
 }
 
-// flatValue returns a value as YAML of one line. Text that has quotes keeps them, so that "1.0" stays text.
+// flatValue returns a value as one line of YAML. A quoted value stays quoted, so that "1.0" does not become a number.
 func flatValue(value *yaml.Node) (string, error) {
 	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	switch {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Undone returns a sentence that names what is switched on but this version does not do, with the settings. It returns
-// "" if there is nothing.
+// Undone returns a sentence that lists the features that are switched on, with their keys, but that this version does not
+// have. It returns "" if there are none.
 func (c Config) Undone() string {
 	var undone []string
 	for _, k := range c.keys() {
@@ -19,7 +19,7 @@ func (c Config) Undone() string {
 	if len(undone) == 0 {
 		return ""
 	}
-	return "this version does not yet do all that is switched on: it does not " + inWords(undone)
+	return "this version cannot yet " + inWords(undone)
 }
 
 // switchedOn reports whether the value switches the setting's effect on.

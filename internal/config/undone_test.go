@@ -20,7 +20,7 @@ func TestWhatKURLSwitchesOnAndIsNotDoneIsOneSentenceThatNamesIt(t *testing.T) {
 	}
 	said := config.Undone()
 	for _, want := range []string{
-		"it does not create a Ceph cluster",
+		"cannot yet create a Ceph cluster",
 		"(pod_image_overrides)",
 		"(rook_minimum_node_count)",
 	} {
@@ -39,7 +39,7 @@ func TestWhatIsSwitchedOffIsNotCalledUndone(t *testing.T) {
 		t.Errorf("by default it says %q", got)
 	}
 	config.RookMinimumNodeCount = 3
-	if got, want := config.Undone(), "this version does not yet do all that is switched on: it does not create a Ceph cluster (rook_minimum_node_count)"; got != want {
+	if got, want := config.Undone(), "this version cannot yet create a Ceph cluster (rook_minimum_node_count)"; got != want {
 		t.Errorf("by default it says %q, want %q", got, want)
 	}
 	config.RotateCerts, config.RookMinimumNodeCount = false, 2

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Builds EKCO's add-on for kURL into the directory $1, by default bin/kurl: addons/ekco/VERSION, and an archive of that.
-# The build takes the manifests from deploy/, which has the only copy. It uses no registry: $EKCO_IMAGE_ARCHIVE is what
-# "make image" built, and $HAPROXY_IMAGE_ARCHIVE is HAProxy's image, from "docker save" or "ctr images export". Two builds
-# of a commit are the same byte for byte.
+# Builds EKCO's add-on for kURL in directory $1, by default bin/kurl: addons/ekco/VERSION, and an archive of that.
+# The manifests come from deploy/. The build uses no registry: $EKCO_IMAGE_ARCHIVE is the archive from "make image", and
+# $HAPROXY_IMAGE_ARCHIVE is HAProxy's image from "docker save" or "ctr images export". Two builds of the same commit and
+# images are identical.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,7 +13,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/d
 ekco_image=${EKCO_IMAGE_ARCHIVE:-$root/bin/image/ekco-$VERSION.tar}
 number=${VERSION#v}
 
-# from_deploy FILE prints a manifest of deploy/ with the image of this version.
+# from_deploy FILE prints a manifest from deploy/, with this version's image.
 from_deploy() {
 	sed "s#replicated/ekco:v[0-9.]*#replicated/ekco:$VERSION#" "$root/deploy/$1"
 }
@@ -25,7 +25,7 @@ templates() {
 	for name in rbac service; do from_deploy $name.yaml >"$1/$name.yaml"; done
 	for name in rook kotsadm optional; do from_deploy $name/rbac.yaml >"$1/$name.yaml"; done
 	from_deploy minio/rbac.yaml | sed 's/^  namespace: minio$/  namespace: "__MINIO_NAMESPACE__"/' >"$1/minio.yaml"
-	# EKCO reads its configuration only when it starts. The hash makes Kubernetes replace the pod when the configuration changes.
+	# EKCO reads its configuration only when it starts. With the hash, Kubernetes replaces the pod if the configuration changes.
 	from_deploy deployment.yaml |
 		sed 's|^    metadata:$|&\n      annotations:\n        ekco.kurl.sh/config-hash: "__CONFIG_HASH__"|' >"$1/deployment.yaml"
 	from_deploy configmap.yaml | sed -n 's/^    //p' >"$1/config.yaml"
@@ -47,8 +47,8 @@ add_image() {
 	gzip -9nc "$work/$1.tar" >"$addon/images/$1.tar.gz"
 }
 
-# check_image TAR NAME ends the build if the archive of an image is truncated, or lacks a file that it names. containerd may
-# import such an archive, but its containers do not start. The archive has the format of Docker, of OCI, or both.
+# check_image TAR NAME ends the build if an image's archive is truncated, or lacks a file that its manifest or index
+# lists. containerd may import such an archive, but its containers do not start. The format is Docker's, OCI's, or both.
 check_image() {
 	local dir=$work/files file list
 	rm -rf "$dir" && mkdir "$dir"
@@ -63,11 +63,11 @@ check_image() {
 		[ -e "$dir/$file" ] || incomplete "$2" "$file is missing"
 	done
 	for file in "$dir"/blobs/sha256/*; do
-		[ ! -e "$file" ] || sha256sum "$file" | grep -q "^${file##*/} " || incomplete "$2" "blobs/sha256/${file##*/} has another checksum"
+		[ ! -e "$file" ] || sha256sum "$file" | grep -q "^${file##*/} " || incomplete "$2" "the content of blobs/sha256/${file##*/} does not match that checksum"
 	done
 }
 
-# digests DIR prints the digests that the JSON files of an OCI layout name.
+# digests DIR prints the digests that the JSON files of an OCI image layout list.
 digests() {
 	local file
 	for file in "$1/index.json" "$1"/blobs/sha256/*; do
@@ -98,4 +98,4 @@ find "$addon" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 tar --create --directory "$out" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" addons/ekco |
 	gzip -n >"$out/package.tmp"
 mv "$out/package.tmp" "$out/ekco-$number.tar.gz"
-echo "build.sh: $out/ekco-$number.tar.gz has $(du -m "$out/ekco-$number.tar.gz" | cut -f 1) MB" >&2
+echo "build.sh: $out/ekco-$number.tar.gz is $(du -m "$out/ekco-$number.tar.gz" | cut -f 1) MB" >&2

@@ -1,14 +1,14 @@
 #!/bin/bash
-# EKCO's add-on for kURL. docs/install.md says what each field of the installer becomes.
+# EKCO's add-on for kURL. docs/install.md lists which setting each field of the installer sets.
 #
-# kURL sources this file twice: before its first hook, and again before hook "ekco". An assignment outside of a function
-# would undo what ekco_pre_init has set. kURL's join.sh and upgrade.sh call ekco_join without ekco_pre_init. Hooks run as
+# kURL sources this file twice: before ekco_pre_init, and again before ekco. An assignment outside a function would
+# overwrite what ekco_pre_init has set. kURL's join.sh and upgrade.sh call ekco_join without ekco_pre_init. Hooks run as
 # root under "set -eE" with a trap on ERR. The code must run in bash 4.2, which RHEL 7 has.
 
 # Only tests set other directories.
 : "${EKCO_HOST_ETC:=/etc}" "${EKCO_HOST_BIN:=/usr/local/bin}"
 
-# The hooks of the load balancer are in a file of their own. It has only functions, too.
+# The load balancer's hooks. This file, too, has only functions.
 # shellcheck source=/dev/null
 . "${BASH_SOURCE[0]%/*}/loadbalancer.sh"
 
@@ -22,17 +22,17 @@ function ekco_pre_init() {
     fi
 }
 
-# kURL calls ekco each time the installer runs, also in a cluster full of workloads.
+# kURL calls ekco in each run of the installer, also if the cluster already runs workloads.
 function ekco() {
     ekco_needs bail kubernetes_resource_exists load_images log logStep logSuccess logWarn spinner_until
     local from to=$DIR/kustomize/ekco
     from=$(ekco_addon_dir)
     logStep "Installing EKCO $EKCO_VERSION"
     ekco_needs_image "$(ekco_image host_task_image)" ekco
-    # The files contain the token.
+    # The files contain a secret: the token of the storage migration.
     { mkdir -p "$to" && chmod 700 "$to"; } || ekco_cannot_write "$to"
     ekco_read_live "$to"
-    # One call for all namespaces, because each call of kubectl takes a part of a second.
+    # One call for all namespaces, because each call of kubectl takes a fraction of a second.
     EKCO_NAMESPACES=$(kubectl get namespaces -o name) || ekco_api_failed "list namespaces"
     ekco_write_config "$from" "$to"
     ekco_check_config "$to"
@@ -74,18 +74,18 @@ function ekco_post_init() {
 
 # --- Configuration ----------------------------------------------------------------------------------------------
 
-# ekco_read_live DIR writes the cluster's present configuration to DIR/live, with each key on one line. The file is empty
-# if the cluster has none. It sets EKCO_LIVE_KOTSADM to the value of enable_ha_kotsadm that the fields asked for when the
-# installer last ran.
+# ekco_read_live DIR writes the configuration in the cluster to DIR/live, one key per line. The file is empty if the
+# cluster has none. It also sets EKCO_LAST_KOTSADM: the value of enable_ha_kotsadm that followed from the installer's
+# fields in its last run.
 function ekco_read_live() {
     local live output code=0
-    # $() drops newlines at the end. The "#" keeps the second line if the configuration is empty.
+    # $() removes newlines at the end. The "#", a comment in YAML, keeps them.
     live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
         -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}{"\n#"}') ||
         ekco_api_failed "read ConfigMap kurl/ekco-config"
-    EKCO_LIVE_KOTSADM=${live%%$'\n'*}
+    EKCO_LAST_KOTSADM=${live%%$'\n'*}
     ekco_save "$1/config.yaml" printf '%s\n' "${live#*$'\n'}"
-    # An administrator may have edited it: with comments, other quotes, or another indentation. So EKCO itself reads it.
+    # An administrator may have written it in any style that YAML permits, so EKCO's own parser reads it.
     output=$(ekco_run flatten-config "$(cd "$1" && pwd):/kustomize" flatten-config /kustomize/config.yaml /kustomize/live 2>&1) || code=$?
     if [ $code = 2 ]; then
         bail "Cannot read the settings in ConfigMap kurl/ekco-config: $output. Nothing was applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
@@ -93,8 +93,8 @@ function ekco_read_live() {
     ekco_needs_run $code "$output"
 }
 
-# ekco_write_config FROM TO writes config.yaml. It has the values that the installer's fields ask for, and the defaults
-# of other keys. If the cluster has another value for a key without a field, it keeps that.
+# ekco_write_config FROM TO writes TO/config.yaml. A key that ekco_settings prints gets that value. Any other key keeps
+# its value in the cluster, or gets its default if the cluster has none.
 function ekco_write_config() {
     ekco_save "$2/settings" ekco_settings "$2/live"
     ekco_save "$2/merged" awk -f "$1/merge.awk" file=settings "$2/settings" file=live "$2/live" file=base "$1/templates/config.yaml"
@@ -105,7 +105,7 @@ function ekco_write_config() {
     EKCO_AUTH_TOKEN=$(sed -n 's/^storage_migration_auth_token: *//p' "$2/config.yaml" | tr -d "\"' ")
 }
 
-# ekco_settings LIVE prints the keys whose values the installer determines, in the order of deploy/configmap.yaml. kURL
+# ekco_settings LIVE prints the keys that the installer sets in each run, in the order of deploy/configmap.yaml. kURL
 # passes 0 and false as empty strings.
 function ekco_settings() {
     local rook=${ROOK_VERSION:-} contour=${CONTOUR_VERSION:-} priority=''
@@ -137,7 +137,7 @@ function ekco_settings() {
     ekco_token "$1"
 }
 
-# ekco_set KEY VALUE prints a line of YAML, with VALUE in quotes if it is not a plain word.
+# ekco_set KEY VALUE prints "KEY: VALUE", with quotes if VALUE is not a plain word.
 function ekco_set() {
     local plain='^[A-Za-z0-9]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$'
     if [[ $2 =~ $plain ]]; then
@@ -155,7 +155,7 @@ function ekco_is_on() {
     esac
 }
 
-# ekco_set_unless DISABLED KEY NEEDED... sets KEY to true if DISABLED is off and each NEEDED is on, otherwise to false.
+# ekco_set_unless DISABLED KEY NEEDED... prints "KEY: true" if DISABLED is off and each NEEDED is on, else "KEY: false".
 function ekco_set_unless() {
     local key=$2 value=true needed
     if ekco_is_on "$1"; then value=false; fi
@@ -171,23 +171,23 @@ function ekco_minio_namespace() {
     fi
 }
 
-# ekco_set_kotsadm prints KEY with the value that the fields ask for.
+# ekco_set_kotsadm KEY prints KEY with the value of enable_ha_kotsadm that follows from the installer's fields.
 function ekco_set_kotsadm() {
     ekco_set_unless "${EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT:-}" "$1" "${KOTSADM_VERSION:-}" "${OPENEBS_LOCALPV:-}"
 }
 
-# ekco_kotsadm LIVE prints enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator must edit the
-# ConfigMap. If it has "false" although the last run of the installer set "true", the "false" stays.
+# ekco_kotsadm LIVE prints enable_ha_kotsadm. kURL drops the field that switches it off, so an administrator must edit
+# the ConfigMap. A "false" is such an edit, and stays, if the fields asked for "true" in the last run.
 function ekco_kotsadm() {
-    if [ "$EKCO_LIVE_KOTSADM" = true ] && grep -qiE '^enable_ha_kotsadm: "?(false|f|0)"?$' "$1"; then
+    if [ "$EKCO_LAST_KOTSADM" = true ] && grep -qiE '^enable_ha_kotsadm: "?(false|f|0)"?$' "$1"; then
         echo "enable_ha_kotsadm: false"
     else
         ekco_set_kotsadm enable_ha_kotsadm
     fi
 }
 
-# ekco_token LIVE prints the line with the cluster's present token, because join commands that kURL printed earlier have
-# it. Without one it prints a new token.
+# ekco_token LIVE prints the token in the cluster, because join commands that kURL printed earlier contain it. If the
+# cluster has none, it prints a new one.
 function ekco_token() {
     local key=storage_migration_auth_token live
     if live=$(grep -i -m 1 "^$key: .*[^\" ]" "$1"); then
@@ -218,12 +218,12 @@ function ekco_check_config() {
     sed 1d <<<"$output" | while IFS= read -r line; do logWarn "EKCO: $line"; done
 }
 
-# ekco_needs_run CODE OUTPUT ends the installer if EKCO's image did not run.
+# ekco_needs_run CODE OUTPUT ends the installer if ekco failed for another reason than an invalid configuration.
 function ekco_needs_run() {
-    [ "$1" = 0 ] || bail "Cannot run EKCO's image to read the configuration: $2. Fix that and run the installer again."
+    [ "$1" = 0 ] || bail "Cannot check the configuration with EKCO's image: $2. Fix that and run the installer again."
 }
 
-# ekco_field KEY prints the field with which an administrator sets KEY, or says that it is in the ConfigMap.
+# ekco_field KEY prints where an administrator sets KEY: the installer's field, or the ConfigMap.
 function ekco_field() {
     case $1 in
     node_unreachable_toleration) echo ekco.nodeUnreachableToleration ;;
@@ -241,7 +241,7 @@ function ekco_field() {
 # --- Manifests --------------------------------------------------------------------------------------------------
 
 # ekco_write_manifests FROM TO writes the kustomization: the manifests that every cluster needs, and the permissions for
-# the add-ons that the cluster has or that the installer installs later.
+# those add-ons that are installed or that this run of the installer will install.
 function ekco_write_manifests() {
     local from=$1/templates to=$2 minio file hash tolerations
     local files=(rbac.yaml deployment.yaml service.yaml)
@@ -290,17 +290,17 @@ function ekco_configmap() {
     sed 's/^/    /' "$2"
 }
 
-# ekco_wants_scaling reports whether to create StorageClass scaling, for the time until the cluster has enough nodes for
+# ekco_wants_scaling reports whether to create StorageClass scaling, the default until the cluster has enough nodes for
 # Ceph.
 function ekco_wants_scaling() {
     [ "${ROOK_MINIMUM_NODE_COUNT:-0}" -gt 1 ] || return 1
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
-        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO creates no Ceph cluster below 3"
+        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO ignores values below 3"
     fi
     ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" scaling
 }
 
-# EKCO's webhook sets the priority class of Rook's pods only in a namespace with this label.
+# Only kURL's EKCO 0.28 reads this label. This EKCO sets the priority class of Rook's pods without it.
 function ekco_label_rook() {
     local label='rook-priority.kurl.sh-'
     if ! ekco_has_namespace rook-ceph; then return 0; fi
@@ -311,8 +311,8 @@ function ekco_label_rook() {
 function ekco_has_namespace() { [[ $'\n'$EKCO_NAMESPACES$'\n' == *$'\n'"namespace/$1"$'\n'* ]]; }
 
 # ekco_exists KIND NAME... reports whether the cluster has one of these objects. If the API does not answer, it ends the
-# installer: kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell, which
-# bail would end instead of the installer.
+# installer; kURL's kubernetes_resource_exists would report that the object is missing. Do not call it in a subshell:
+# bail would end only the subshell.
 function ekco_exists() {
     local found
     found=$(kubectl get "$@" --ignore-not-found -o name) || ekco_api_failed "read $*"
@@ -336,7 +336,8 @@ function ekco_load_override_images() {
     fi
 }
 
-# ekco_wait_for_overrides waits until EKCO replaces images in new pods, because the next add-ons create pods.
+# ekco_wait_for_overrides waits until EKCO can replace images, because the next add-ons create pods. ekco_check_config
+# ends the installer before, if this version of EKCO cannot.
 function ekco_wait_for_overrides() {
     local seconds=300 reason
     if [ -z "${EKCO_POD_IMAGE_OVERRIDES:-}" ]; then return 0; fi
@@ -361,7 +362,7 @@ function ekco_why_no_webhook() {
 # ekco_addon_dir prints the directory of this add-on's files.
 function ekco_addon_dir() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
 
-# ekco_image KEY prints the image that KEY has in this version's default configuration.
+# ekco_image KEY prints the default of KEY, which is an image, in this version's configuration.
 function ekco_image() {
     sed -n "s/^$1: //p" "$DIR/addons/ekco/$EKCO_VERSION/templates/config.yaml"
 }
@@ -384,7 +385,8 @@ function ekco_ctr() {
     ctr ${address:+--address "$address"} --namespace k8s.io "$@"
 }
 
-# ekco_needs_image IMAGE NAME ends the installer if the image is not on this host. images/NAME.tar.gz has the image.
+# ekco_needs_image IMAGE NAME ends the installer if the image is not on this host. The package has it in
+# images/NAME.tar.gz.
 function ekco_needs_image() {
     local file load found
     file=$(ekco_addon_dir)/images/$2.tar.gz
@@ -397,7 +399,7 @@ function ekco_needs_image() {
             bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs (systemctl status containerd), and run the installer again."
         if [ -n "$found" ]; then return 0; fi
     fi
-    bail "Image $(ekco_full_name "$1") is not on this host. Load it ($load) or, if the package lacks this file, pull it. Then run the installer again."
+    bail "Image $(ekco_full_name "$1") is not on this host. Load it ($load) or, if that file does not exist, pull it. Then run the installer again."
 }
 
 # ekco_run NAME MOUNT ARGUMENT... runs ekco in a container. MOUNT is HOSTDIR:DIR[:ro], or empty.
@@ -417,7 +419,7 @@ function ekco_run() {
     ekco_ctr run --rm ${options[@]+"${options[@]}"} "$(ekco_full_name "$image")" "$name" ekco "$@"
 }
 
-# ekco_remove_container NAME removes a container if there is one: an installer that was killed may have left it.
+# ekco_remove_container NAME removes the container if it exists, for example because an earlier installer was killed.
 function ekco_remove_container() {
     if ekco_has_docker; then
         docker rm --force "$1" >/dev/null 2>&1 || true
@@ -431,7 +433,7 @@ function ekco_remove_container() {
 
 # --- Errors -----------------------------------------------------------------------------------------------------
 
-# ekco_needs FUNCTION... ends the installer if kURL lacks a function, and names it.
+# ekco_needs FUNCTION... ends the installer if kURL lacks one of these functions, and lists the missing ones.
 function ekco_needs() {
     local name missing=''
     for name in "$@"; do

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The hooks of EKCO's add-on for the internal load balancer, and for a change of the load balancer's address. install.sh
-# sources this file, and has the other functions that it uses. An assignment outside of a function would undo what
-# ekco_pre_init has set.
+# The hooks that set up the internal load balancer, and those for a change of the load balancer's address. install.sh
+# sources this file, and defines the other functions that it calls. An assignment outside a function would overwrite
+# what ekco_pre_init has set.
 
 # --- Internal load balancer -------------------------------------------------------------------------------------
 
@@ -14,7 +14,7 @@ function ekco_bootstrap_internal_lb() {
         before=$(stat --format=%y "$manifest")
         if ekco_lb_answers; then serves=1; fi
     fi
-    # ekco writes the file only if the content differs. Otherwise the modification time stays.
+    # If the content is the same, ekco does not write the file, and the modification time stays.
     ekco_run haproxy-manifest "$EKCO_HOST_ETC:/host/etc" generate-haproxy-manifest \
         --file=/host/etc/kubernetes/manifests/haproxy.yaml --image="$(ekco_image internal_load_balancer_haproxy_image)" ||
         bail "EKCO cannot write $manifest. Fix the error above and run the installer again."
@@ -40,7 +40,7 @@ function ekco_bootstrap_internal_lb() {
 
 function ekco_cleanup_bootstrap_internal_lb() { ekco_remove_container bootstrap-lb; }
 
-# ekco_lb_primaries prints the primaries' addresses: those that kURL passes or, on the first primary, its own address.
+# ekco_lb_primaries prints the primaries' addresses: kURL's list or, on the first primary, the host's own address.
 function ekco_lb_primaries() {
     if [ -n "${PRIMARY_HOST:-}" ]; then
         echo "$PRIMARY_HOST"
@@ -60,8 +60,8 @@ function ekco_lb_write_config() {
     ekco_save "$file.new" printf '%s\n' "$config"
     if cmp -s "$file.new" "$file"; then
         rm -f "$file.new"
-    # HAProxy's pod mounts this file and would not see a new one, so write into it. If that fails, for example because the
-    # disk is full, replace the file, so that the configuration is not left empty or truncated.
+    # HAProxy's pod mounts this file, and would not see a file that replaces it. So write into it. If that fails, for
+    # example because the disk is full, replace the file: it must not stay empty or truncated.
     elif [ -e "$file" ] && cat "$file.new" >"$file" && cmp -s "$file.new" "$file"; then
         rm -f "$file.new"
     else
@@ -70,8 +70,8 @@ function ekco_lb_write_config() {
     ekco_lb_readable
 }
 
-# ekco_lb_readable makes the configuration readable for HAProxy, which does not run as root. The umask may be 027. Other
-# files in the directory keep their modes, because they may be private keys.
+# ekco_lb_readable makes the configuration readable for HAProxy, which does not run as root, even if the umask is 027.
+# Other files in the directory keep their modes, because they may be private keys.
 function ekco_lb_readable() {
     local dir=$EKCO_HOST_ETC/haproxy
     if [ -d "$dir" ]; then
@@ -82,7 +82,7 @@ function ekco_lb_readable() {
     fi
 }
 
-# ekco_lb_start_temporary runs HAProxy in a container of its own until the kubelet runs its pod.
+# ekco_lb_start_temporary runs HAProxy in container bootstrap-lb, until ekco_cleanup_bootstrap_internal_lb removes it.
 function ekco_lb_start_temporary() {
     local image from=$EKCO_HOST_ETC/haproxy to=/usr/local/etc/haproxy started=1
     image=$(ekco_image internal_load_balancer_haproxy_image)
@@ -101,7 +101,7 @@ function ekco_lb_start_temporary() {
 
 # --- Change of the load balancer's address ----------------------------------------------------------------------
 
-# kURL calls the next two hooks with the old and the new address. Either can be missing.
+# kURL calls the next two hooks with the old and the new address. Either may be empty.
 function ekco_handle_load_balancer_address_change_pre_init() {
     ekco_needs bail cert_has_san kubernetes_pod_completed kubernetes_pod_started logStep logWarn spinner_until
     local host node
@@ -130,8 +130,8 @@ function ekco_handle_load_balancer_address_change_post_init() {
     done
 }
 
-# EKCO also restarts the kubelet of its own node. That breaks "kubectl exec", but the command in the pod continues. So
-# the command writes its result to a file in the pod, and this hook reads that file.
+# EKCO also restarts the kubelet of the node that it runs on. That breaks "kubectl exec", but the command in the pod
+# continues. So the command writes its result to a file in the pod, and this hook reads that file.
 function ekco_handle_load_balancer_address_change_kubeconfigs() {
     ekco_needs bail get_local_node_name logStep logSuccess spinner_until
     local log=/tmp/change-lb-log node options result
@@ -144,7 +144,7 @@ function ekco_handle_load_balancer_address_change_kubeconfigs() {
         options="--exclude=$node --server=https://$API_SERVICE_ADDRESS"
     fi
     logStep "Pointing the kubelets of the other nodes to the load balancer's new address"
-    # An earlier change may have left its result.
+    # The file may have the result of an earlier change.
     ekco_exec 30 /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
     # If the connection hangs, end it and read the result.
     ekco_exec 120 /bin/bash -c "ekco change-load-balancer $options &>$log" || true
@@ -171,7 +171,7 @@ function ekco_host_differs() {
     [ -n "$1" ] && [ -n "$2" ] && [ "$(ekco_host "$1")" != "$(ekco_host "$2")" ]
 }
 
-# ekco_host prints the host of HOST, HOST:PORT, IPV6 or [IPV6]:PORT.
+# ekco_host ADDRESS prints the host in ADDRESS, which is HOST, HOST:PORT, IPV6, [IPV6] or [IPV6]:PORT.
 function ekco_host() {
     case $1 in
     '['*']'*) set -- "${1#\[}" && echo "${1%%]*}" ;;
@@ -180,8 +180,8 @@ function ekco_host() {
     esac
 }
 
-# ekco_needs_host_name NAME... ends the installer if a name has a character that a host name or an IP address cannot have,
-# because the names become part of commands and of YAML.
+# ekco_needs_host_name NAME... ends the installer if a name is empty, or has a character that a host name or an IP
+# address cannot have. The hooks insert the names into commands and YAML.
 function ekco_needs_host_name() {
     local name
     for name in "$@"; do
@@ -205,7 +205,7 @@ function ekco_regenerate_certificate() {
     spinner_until 10 kubernetes_pod_completed "$pod" default || true
     phase=$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}') || ekco_api_failed "read pod default/$pod"
     if [ "$phase" != Succeeded ]; then
-        bail "Pod default/$pod failed, so the API server's certificate on $1 is not changed. The pod's log is above. Fix the error and run the installer again."
+        bail "Pod default/$pod failed and did not change the API server's certificate on $1. The pod's log is above. Fix the error and run the installer again."
     fi
     kubectl -n default delete pod "$pod" >/dev/null || true
 }

@@ -1,9 +1,9 @@
-# Merges three files and prints the new configuration. Variable "file" has the name of the file that awk reads:
-#   settings  the keys whose values the installer determines
-#   live      the configuration that the cluster has
-#   base      all keys that kURL writes, with their defaults
-# Each line is a key and its value. Lines of the output that begin with "#" are messages: which of the cluster's values
-# change, and which stay although they differ from the default.
+# Merges three files and prints the new configuration. Variable "file" says which of them awk is reading:
+#   settings  the keys that the installer sets in each run
+#   live      the configuration in the cluster
+#   base      all keys that the first run of the installer writes, with their defaults
+# Each line is a key and its value. Lines of the output that begin with "#" are messages about the cluster's values: which
+# the installer changes, and which it keeps although they differ from the default.
 function value(text) {
     sub(/^[^:]*: */, "", text)
     if (text ~ /^".*"$/) text = substr(text, 2, length(text) - 2)
@@ -25,10 +25,10 @@ END {
         if (("settings", key) in text) new = text["settings", key]
         if (("live", key) in text) differs = value(text["live", key]) != value(new)
         if (differs && !(("settings", key) in text)) {
-            say(key " stays " shown(text["live", key]) "; by default it is " shown(new))
+            say("the installer keeps " key " at " shown(text["live", key]) "; the default is " shown(new))
             new = text["live", key]
         } else if (differs && key != "storage_migration_auth_token")
-            say(key " was " shown(text["live", key]) " and becomes " shown(new))
+            say("the installer changes " key " from " shown(text["live", key]) " to " shown(new))
         print new
     }
     for (i = 1; i <= count["live"]; i++) if (!(order["live", i] in known)) print text["live", order["live", i]]

@@ -2,7 +2,7 @@ load world
 
 changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ekco_handle_load_balancer_address_change_$1" "${@:2}"; }
 
-@test "the host is found in every form of address" {
+@test "ekco_host finds the host in every form of address" {
 	while read -r address host; do
 		run installer.sh call ekco_host "$address"
 		[ "$output" = "$host" ] || fails "$address"
@@ -48,7 +48,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	called "spinner_until 120 cert_has_san primary-3:6443 fd00::7"
 }
 
-@test "a certificate that lacks the new host gives only a warning" {
+@test "a certificate without the new host causes only a warning" {
 	changes pre_init lb.example new.example
 	ok
 	says "WARN The API server at primary-2:6443 does not serve a certificate for new.example"
@@ -82,7 +82,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	ok
 }
 
-@test "a log that hangs does not hold the installer" {
+@test "a log that hangs does not block the installer" {
 	printf '#!/bin/sh\nexec sleep 600\n' >"$STATE/logs"
 	chmod +x "$STATE/logs"
 	touch "$STATE/hangs"
@@ -91,14 +91,14 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 	called "timeout --foreground 120 kubectl -n default logs --follow regen-cert-primary-2"
 }
 
-@test "a host with shell characters never reaches a pod" {
+@test "a host with shell characters is refused" {
 	changes pre_init a 'b"]; $(touch pwned)'
 	refused 'is not a host name or an IP address'
 	not_called "kubectl -n default create"
 	[ ! -e pwned ]
 }
 
-# pod COMMAND creates a stand-in for EKCO's pod, which runs COMMAND for "ekco change-load-balancer". Its log is
+# pod COMMAND creates a fake of EKCO's pod. For "ekco change-load-balancer" it runs COMMAND; /tmp/change-lb-log is
 # $STATE/log.
 pod() {
 	cat >"$STATE/pod" <<-END
@@ -125,7 +125,7 @@ pod() {
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --internal --server=https://localhost:6444 &>/tmp/change-lb-log' "$STATE/pod-calls"
 }
 
-@test "a connection to EKCO's pod that hangs does not hold the installer" {
+@test "a hanging connection to EKCO's pod does not block the installer" {
 	pod "echo 'Result: success' >$STATE/log; exec sleep 600"
 	touch "$STATE/hangs"
 	run /usr/bin/timeout 60 env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
@@ -144,7 +144,7 @@ pod() {
 	refused "Result: node worker-1 does not answer"
 }
 
-@test "the result of an earlier change does not count" {
+@test "the result of an earlier change is ignored" {
 	echo 'Result: success' >"$STATE/log"
 	pod ":"
 	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs

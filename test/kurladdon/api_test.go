@@ -224,7 +224,7 @@ func TestUpgradeFromKURLsEKCOAndBack(t *testing.T) {
 		"storage_migration_auth_token": tokenOfOld, "host_task_image": "replicated/ekco:v0.29.0", "maintain_rook_storage_nodes": true,
 		"minio_namespace": "minio", "rook_minimum_node_count": float64(3), "max_ceph_pool_replication": float64(3),
 	})
-	if !strings.Contains(out, "host_task_image was replicated/ekco:v0.28.14 and becomes replicated/ekco:v0.29.0") {
+	if !strings.Contains(out, "changes host_task_image from replicated/ekco:v0.28.14 to replicated/ekco:v0.29.0") {
 		t.Errorf("the output does not name what is overwritten:\n%s", out)
 	}
 	if label := s.Kubectl(t, "get", "namespace", "rook-ceph", "-o", `jsonpath={.metadata.labels.rook-priority\.kurl\.sh}x`); label != "x" {

@@ -1,7 +1,7 @@
 load world
 
 # rows.sh checks each row of fields.tsv. It needs neither the API nor the image.
-@test "every field reaches its key" {
+@test "every field sets its key" {
 	run "$BATS_TEST_DIRNAME/rows.sh"
 	[ "$status" -eq 0 ] && [ -z "$output" ] || fails "exit code $status"
 	[ "$(cut -d : -f 1 out/*/config.yaml | sort | uniq -c | sort -u -k 1,1 | wc -l)" -eq 1 ] || fails "a key is missing or twice"
@@ -13,7 +13,7 @@ load world
 	[ -z "$output" ] || fails "keys that are not in fields.tsv"
 }
 
-@test "any text in rook.nodes stays text" {
+@test "any text in rook.nodes is quoted" {
 	nodes=$'- name: "a"\n  x: \'$(touch pwned) `touch pwned` $HOME ${HOME}\'\n  path: C:\\dev\\n\ttab %s END\n__CONFIG_HASH__ & | # no: comment'
 	installs "ROOK_NODES=$nodes" ROOK_VERSION=1.12.8
 	ok
@@ -49,11 +49,11 @@ load world
 	not_called spinner_until
 }
 
-@test "what EKCO does not do or know is reported" {
+@test "unsupported settings and unknown keys are reported" {
 	installs
 	edits '$aunknown_key: 1'
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	ok
 	says "WARN EKCO: keys that this EKCO does not know and ignores: unknown_key"
-	says "it does not create a Ceph cluster (rook_minimum_node_count)"
+	says "this version cannot yet create a Ceph cluster (rook_minimum_node_count)"
 }

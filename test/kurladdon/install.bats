@@ -39,7 +39,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 	has "purge_dead_nodes: true"
 	[ "$pod" != "$(cat "$STATE/pod-uid")" ]
-	says "purge_dead_nodes was false and becomes true"
+	says "the installer changes purge_dead_nodes from false to true"
 }
 
 @test "keys without a field stay, and overwritten keys are reported" {
@@ -53,8 +53,8 @@ applied() { (cd "$STATE/applied" && echo *); }
 	has "minio_copy_bandwidth: 16Mi"
 	has "max_ceph_pool_replication: 2"
 	has "maintain_rook_storage_nodes: true"
-	says "maintain_rook_storage_nodes was false and becomes true"
-	says "max_ceph_pool_replication stays 2; by default it is 3"
+	says "the installer changes maintain_rook_storage_nodes from false to true"
+	says "the installer keeps max_ceph_pool_replication at 2; the default is 3"
 	before=$(config)
 	installs ROOK_VERSION=1.12.8
 	ok
@@ -62,7 +62,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 }
 
 # An administrator may write the ConfigMap in any form that YAML permits.
-@test "a ConfigMap in another form keeps its token and its keys" {
+@test "a ConfigMap in any YAML style keeps its token and keys" {
 	installs
 	live=$STATE/cluster/configmap/ekco-config
 	fresh=$(cat "$live")
@@ -98,7 +98,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	has '"a key": 1'
 }
 
-@test "a token in a comment is no token" {
+@test "a token in a comment is ignored" {
 	installs
 	edits 's/^storage_migration.*/storage_migration_auth_token: "" # abc/'
 	installs
@@ -119,7 +119,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	both="KOTSADM_VERSION=1.120.0 OPENEBS_LOCALPV=1"
 	installs KOTSADM_VERSION=1.120.0
 	has "enable_ha_kotsadm: false"
-	# The first run set it to false, because OpenEBS was missing. That is no edit by hand.
+	# The first run set it to false, because OpenEBS was missing. Nobody edited it by hand.
 	installs $both
 	has "enable_ha_kotsadm: true"
 	edits 's/^enable_ha_kotsadm: true/enable_ha_kotsadm: false/'
@@ -140,7 +140,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 	has "host_task_image: replicated/ekco:v0.29.0"
 	has "storage_migration_auth_token: \"$(printf 'a%.0s' {1..64})\""
-	says "host_task_image was replicated/ekco:v0.28.14 and becomes replicated/ekco:v0.29.0"
+	says "the installer changes host_task_image from replicated/ekco:v0.28.14 to replicated/ekco:v0.29.0"
 	silent aaaa
 }
 
@@ -165,7 +165,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
 }
 
-@test "hosts that refuse MD5 get a new pod for a changed field" {
+@test "the hook does not need MD5" {
 	printf '#!/bin/sh\necho "md5sum: libcrypto: unsupported" >&2\nexit 1\n' | tee md5sum >sha256sum
 	chmod +x md5sum sha256sum
 	PATH=$PWD:$PATH installs
@@ -188,7 +188,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	grep -q -- 'label namespace rook-ceph --overwrite rook-priority.kurl.sh=$' "$STATE/calls"
 }
 
-@test "StorageClass scaling is created while the one of Ceph is missing" {
+@test "StorageClass scaling is created if Ceph's StorageClass is missing" {
 	installs ROOK_MINIMUM_NODE_COUNT=1
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=3
@@ -200,7 +200,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
 	[ -e "$STATE/applied/scaling.yaml" ]
-	says "rook.minimumNodeCount is 2: EKCO creates no Ceph cluster below 3"
+	says "rook.minimumNodeCount is 2: EKCO ignores values below 3"
 }
 
 @test "ekco_already_applied does what ekco does" {
@@ -234,7 +234,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	called "load_images ./image-overrides"
 }
 
-@test "the hook waits 5 minutes for the webhook, or longer if EKCO has a reason" {
+@test "the hook waits 5 minutes for the webhook, or longer if EKCO gives a reason" {
 	waits() { run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh call ekco_wait_for_overrides; }
 	printf '#!/bin/sh\nexit 1\n' >"$STATE/pod"
 	chmod +x "$STATE/pod"
@@ -244,7 +244,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	waits
 	refused "Cannot read mutatingwebhookconfigurations pod-image-overrides.kurl.sh"
 	rm "$STATE/api-fails"
-	# The webhook is registered at the third answer.
+	# EKCO registers the webhook at the third call.
 	cat >"$STATE/pod" <<-'END'
 		#!/bin/sh
 		[ "$*" = "ekco explain pod-image-overrides" ] || exit 1
@@ -268,7 +268,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	not_called "kubectl apply"
 }
 
-@test "a missing image is reported with how to load it, then a second run succeeds" {
+@test "the message about a missing image has the command that loads it" {
 	cp "$STATE/images" images
 	: >"$STATE/images"
 	installs
@@ -353,7 +353,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	done
 }
 
-@test "a container that a killed installer left is replaced" {
+@test "a container of a killed installer is replaced" {
 	mkdir -p "$STATE/containers"
 	touch "$STATE/containers/check-config"
 	installs

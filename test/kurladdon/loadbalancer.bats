@@ -65,7 +65,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	called "spinner_until 300 ekco_lb_answers"
 }
 
-@test "without primaries no configuration is written" {
+@test "without a primary the hook writes no configuration" {
 	mkdir -p "$EKCO_HOST_ETC/haproxy"
 	echo old >"$EKCO_HOST_ETC/haproxy/haproxy.cfg"
 	bootstraps PRIVATE_ADDRESS=10.0.0.9
@@ -124,7 +124,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 	[ "$before" = "$(modes)" ] || fails "$(modes)"
-	# The hook runs other code if HAProxy's pod runs.
+	# If HAProxy's pod already runs, the hook takes another path.
 	bootstrapped
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
@@ -156,7 +156,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	refused "does not answer at https://localhost:6444/healthz after 5 minutes"
 }
 
-@test "a missing image is reported with how to load it" {
+@test "the message about a missing image names its archive" {
 	cp "$STATE/images" images
 	sed -i /ekco/d "$STATE/images"
 	bootstraps PRIMARY_HOST=10.0.0.1

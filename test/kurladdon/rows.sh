@@ -8,13 +8,13 @@ here=$(dirname "$0")
 # shellcheck source=/dev/null
 . addons/ekco/0.29.0/install.sh
 # shellcheck disable=SC2034
-DIR=. EKCO_VERSION=0.29.0 EKCO_LIVE_KOTSADM=''
+DIR=. EKCO_VERSION=0.29.0 EKCO_LAST_KOTSADM=''
 files=addons/ekco/0.29.0
 
 declare -A made
 
-# configuration VARIABLES sets $got to the directory with the configuration for these variables, which it writes once.
-# Without processes where possible: there are many rows.
+# configuration VARIABLES sets $got to the directory with the configuration for these variables. It writes it once.
+# It starts few processes, because there are many rows.
 configuration() {
 	got=${made[of $1]:-}
 	if [ -n "$got" ]; then return 0; fi

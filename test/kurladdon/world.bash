@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Prepares each test: kURL's directory with the package, directories of a host, and a cluster without EKCO.
+# Prepares each test: kURL's directory with the add-on, directories that stand for a host's, and a cluster without EKCO.
 
 setup_file() {
 	cd "$BATS_TEST_DIRNAME" || return 1
@@ -22,11 +22,11 @@ setup() {
 # installs VARIABLE=VALUE... runs the installer.
 installs() { run env "$@" installer.sh install; }
 
-# api_fails_at TEXT makes each call of kubectl fail that has this text.
+# api_fails_at TEXT makes each call of kubectl fail if it contains this text.
 api_fails_at() { echo "$1" >"$STATE/api-fails"; }
 
-# ok and refused TEXT... check how the last run ended. No hook may end in the trap for ERR: an administrator would see
-# only a line number.
+# ok and refused TEXT... check the exit code of the last run, and its messages. No hook may end in the trap for ERR,
+# because an administrator would see only a line number.
 ok() {
 	[ "$status" -eq 0 ] && [[ $output != *TRAPPED* ]] || fails "exit code $status"
 }
@@ -34,11 +34,11 @@ refused() {
 	[ "$status" -eq 1 ] && [[ $output != *TRAPPED* ]] || fails "exit code $status"
 	local want
 	for want in "$@"; do
-		[[ $output == *"$want"* ]] || fails "there is no \"$want\""
+		[[ $output == *"$want"* ]] || fails "the output lacks \"$want\""
 	done
 }
-says() { [[ $output == *"$1"* ]] || fails "there is no \"$1\""; }
-silent() { [[ $output != *"$1"* ]] || fails "there is \"$1\""; }
+says() { [[ $output == *"$1"* ]] || fails "the output lacks \"$1\""; }
+silent() { [[ $output != *"$1"* ]] || fails "the output has \"$1\""; }
 called() { grep -qF -- "$1" "$STATE/calls" || fails "not called: $1; but $(cat "$STATE/calls")"; }
 not_called() { ! grep -F -- "$1" "$STATE/calls" || fails "called: $1"; }
 

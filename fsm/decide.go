@@ -43,7 +43,7 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 type round struct {
 	*World
 	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
-	kinds []askedKind
+	kinds []cachedKind
 	// plan has the decisions about the current thing. waits has the actions that the thing wants and that must wait for
 	// their turn, because their kind runs one action at a time. Most things have neither, and are not added to plans.
 	plan  thingPlan
@@ -56,16 +56,16 @@ type round struct {
 	next        time.Time
 }
 
-// askedKind is a kind of action with the rules that it obeys, in the order in which Decide checks them.
-type askedKind struct {
+// cachedKind is a kind of action with the rules that it obeys, in the order in which Decide checks them.
+type cachedKind struct {
 	kind  *ActionKind
-	rules []askedRule
+	rules []cachedRule
 }
 
-// askedRule is a rule, with its cached answer if the rule is about the whole cluster.
-type askedRule struct {
+// cachedRule is a rule, with its cached answer if the rule is about the whole cluster.
+type cachedRule struct {
 	*Rule
-	asked, refuses bool
+	isCached, refuses bool
 	// noted is the thing for which the refusal was noted, for a rule about the whole cluster.
 	noted *Thing
 }
@@ -211,7 +211,7 @@ func (r *round) handleWant(want Want) {
 	r.change = want.Change
 	switch {
 	case kind == nil:
-		r.refuse(&askedRule{Rule: &unknownKind}, r.plan.thing, &ActionKind{Name: want.Kind})
+		r.refuse(&cachedRule{Rule: &unknownKind}, r.plan.thing, &ActionKind{Name: want.Kind})
 	case r.findRefusal(r.plan.thing, kind) != nil:
 	case kind.obeys(RuleOneAtATime):
 		r.waits = append(r.waits, waiting{kind, want})
@@ -280,48 +280,48 @@ func (r *round) findRefusal(t *Thing, kind *ActionKind) *Rule {
 
 // refusesThing reports whether the rule refuses the action. It asks a rule about the whole cluster only once in a
 // round.
-func (a *askedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
+func (a *cachedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
 	if !a.Cluster {
 		return a.Refuses(w, t, kind)
 	}
-	if !a.asked {
-		a.asked, a.refuses = true, a.Refuses(w, t, kind)
+	if !a.isCached {
+		a.isCached, a.refuses = true, a.Refuses(w, t, kind)
 	}
 	return a.refuses
 }
 
 // forgetAnswers deletes the cached answers of rules, because the action that was just requested may change them.
 func (r *round) forgetAnswers() {
-	for _, asked := range r.kinds {
-		for i := range asked.rules {
-			asked.rules[i] = askedRule{Rule: asked.rules[i].Rule}
+	for _, cached := range r.kinds {
+		for i := range cached.rules {
+			cached.rules[i] = cachedRule{Rule: cached.rules[i].Rule}
 		}
 	}
 }
 
 // kind returns the kind of action with this name, or nil.
 func (r *round) kind(name journal.ActionKind) *ActionKind {
-	for _, asked := range r.kinds {
-		if asked.kind.Name == name {
-			return asked.kind
+	for _, cached := range r.kinds {
+		if cached.kind.Name == name {
+			return cached.kind
 		}
 	}
 	return r.Kind(name)
 }
 
-func (r *round) rulesOf(kind *ActionKind) []askedRule {
-	for _, asked := range r.kinds {
-		if asked.kind == kind {
-			return asked.rules
+func (r *round) rulesOf(kind *ActionKind) []cachedRule {
+	for _, cached := range r.kinds {
+		if cached.kind == kind {
+			return cached.rules
 		}
 	}
-	var rules []askedRule
+	var rules []cachedRule
 	for i := range r.cache.rules {
 		if rule := &r.cache.rules[i]; kind.obeys(rule.Name) {
-			rules = append(rules, askedRule{Rule: rule})
+			rules = append(rules, cachedRule{Rule: rule})
 		}
 	}
-	r.kinds = append(r.kinds, askedKind{kind, rules})
+	r.kinds = append(r.kinds, cachedKind{kind, rules})
 	return rules
 }
 

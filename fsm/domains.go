@@ -45,8 +45,8 @@ func (c Claim) key() claimKey { return claimKey{c.Action, c.Steps[0]} }
 type waitingClaim struct {
 	Claim
 	since, asked time.Time
-	// wasCalled is set once [Domains.Called] has returned the action.
-	wasCalled bool
+	// isAnnounced is set once [Domains.NewlyGrantable] has returned the action.
+	isAnnounced bool
 }
 
 const (
@@ -141,27 +141,27 @@ func (d *Domains) Leave(action, step string) {
 	}
 }
 
-// Called returns the actions with a waiting claim that would be granted now. It does not return an action again for the
-// same claim until the action repeats the claim.
-func (d *Domains) Called(s *State, now time.Time) []string {
+// NewlyGrantable returns the actions with a waiting claim that would be granted now. It does not return an action again
+// for the same claim until the action repeats the claim.
+func (d *Domains) NewlyGrantable(s *State, now time.Time) []string {
 	if len(d.waiting) == 0 {
 		return nil
 	}
 	d.dropStale(s, now)
-	var called []string
+	var grantable []string
 	taken, before := d.holders(s, now), map[string]actionSet{}
 	for _, w := range d.byPriority(s, now) {
 		free := !slices.ContainsFunc(w.Domains, func(domain string) bool { return taken[domain].hasOther(w.Action) || before[domain].hasOther(w.Action) })
-		if free && !w.wasCalled {
-			w.wasCalled = true
-			called = append(called, w.Action)
+		if free && !w.isAnnounced {
+			w.isAnnounced = true
+			grantable = append(grantable, w.Action)
 		}
 		for _, domain := range w.Domains {
 			before[domain] = before[domain].withAction(w.Action)
 		}
 	}
-	slices.Sort(called)
-	return slices.Compact(called)
+	slices.Sort(grantable)
+	return slices.Compact(grantable)
 }
 
 // actionSet is a set of actions that come before a claim. It stores only one action, and whether there are others.
@@ -297,7 +297,7 @@ func (d *Domains) enqueue(now time.Time, claim Claim) {
 		w = &waitingClaim{since: now}
 		d.waiting[claim.key()] = w
 	}
-	w.Claim, w.asked, w.wasCalled = claim, now, false
+	w.Claim, w.asked, w.isAnnounced = claim, now, false
 }
 
 // firstTaken returns the first element in a fixed order, so that the message does not change without a reason. It

@@ -22,7 +22,7 @@ func (c *crowd) wantClaim(want bool, action, step string, domains ...string) {
 
 func (c *crowd) wantCalled(want ...string) {
 	c.t.Helper()
-	if called := c.domains.Called(c.s, c.now); !slices.Equal(called, want) {
+	if called := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(called, want) {
 		c.t.Fatalf("called are %q, want %q", called, want)
 	}
 }

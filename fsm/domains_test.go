@@ -187,7 +187,7 @@ func (c *crowd) tick(t *rapid.T) {
 			c.end(x)
 		}
 	}
-	called := c.domains.Called(c.s, c.now)
+	called := c.domains.NewlyGrantable(c.s, c.now)
 	for _, x := range rapid.Permutation(slices.Clone(c.turns)).Draw(t, "order") {
 		step := x.steps[0]
 		if !step.ends.IsZero() || (c.now.Before(x.asks) && !slices.Contains(called, x.rec.ID)) {
@@ -336,14 +336,14 @@ func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t 
 	c.wantIn(first)
 	c.ask(second)
 	c.ask(third)
-	if called := c.domains.Called(c.s, c.now); len(called) != 0 {
+	if called := c.domains.NewlyGrantable(c.s, c.now); len(called) != 0 {
 		t.Errorf("called %q while the domain is taken", called)
 	}
 	c.end(first)
-	if called := c.domains.Called(c.s, c.now); !slices.Equal(called, []string{"second"}) {
+	if called := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(called, []string{"second"}) {
 		t.Errorf("called %q, want the second alone", called)
 	}
-	if called := c.domains.Called(c.s, c.now); len(called) != 0 {
+	if called := c.domains.NewlyGrantable(c.s, c.now); len(called) != 0 {
 		t.Errorf("called again: %q", called)
 	}
 	c.now = c.now.Add(claimTimeout)
@@ -415,7 +415,7 @@ func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		if got := c.domains.Called(c.s, c.now); !slices.Equal(got, slices.Compact(want)) {
+		if got := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(got, slices.Compact(want)) {
 			t.Fatalf("called %q, want %q", got, want)
 		}
 	})
@@ -428,7 +428,7 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 		c.wantIn(c.add(fmt.Sprintf("busy-%d", i), false, 0, takes(time.Minute, other)))
 		c.domains.enqueue(c.now, Claim{c.add(fmt.Sprintf("waits-%d", i), false, 0, takes(time.Minute, other)).rec.ID, []string{"step-0"}, []string{other}})
 	}
-	if allocated := testing.AllocsPerRun(1, func() { c.domains.Called(c.s, c.now) }); allocated > 5_000 {
+	if allocated := testing.AllocsPerRun(1, func() { c.domains.NewlyGrantable(c.s, c.now) }); allocated > 5_000 {
 		t.Errorf("it takes %.0f allocations to see that nobody is called, and 400 actions are open", allocated)
 	}
 }

@@ -24,7 +24,7 @@ type roundRefusal struct {
 
 // refuse notes that the rule refuses an action about the thing. For a rule about the whole cluster it keeps only one
 // refusal, with the thing whose facts are the oldest.
-func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
+func (r *round) refuse(rule *cachedRule, t *Thing, kind *ActionKind) {
 	if rule.noted != nil && rule.noted.FactsSeq < t.FactsSeq {
 		return
 	}

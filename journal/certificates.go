@@ -76,7 +76,7 @@ type CertificateFacts struct {
 	// Original describes the certificate that this one is a copy of; nil if this one is not a copy.
 	Original *CertificateOriginal `json:"original,omitempty"`
 	// Within is the warning level, by the time until the first certificate expires.
-	Within CertificateWithin `json:"within,omitempty"`
+	Within ExpiryWarning `json:"within,omitempty"`
 	// On is the primary on which the certificates of a control plane are; nil for other certificates.
 	On *Primary `json:"on,omitempty"`
 }
@@ -90,19 +90,19 @@ type CertificateOriginal struct {
 	CopySigned bool `json:"copy_signed,omitempty"`
 }
 
-// CertificateWithin is a warning level: the remaining validity of a certificate is below this limit.
-type CertificateWithin string
+// ExpiryWarning is a warning level: the remaining validity of a certificate is below this limit.
+type ExpiryWarning string
 
 // The remaining validities at which EKCO warns.
 const (
-	Within30Days CertificateWithin = "30 days"
-	Within7Days  CertificateWithin = "7 days"
-	Within1Day   CertificateWithin = "1 day"
-	Expired      CertificateWithin = "expired"
+	Within30Days ExpiryWarning = "30 days"
+	Within7Days  ExpiryWarning = "7 days"
+	Within1Day   ExpiryWarning = "1 day"
+	Expired      ExpiryWarning = "expired"
 )
 
-// WithinOf returns the warning level of an expiry time.
-func WithinOf(end, now time.Time) CertificateWithin {
+// ExpiryWarningOf returns the warning level of an expiry time.
+func ExpiryWarningOf(end, now time.Time) ExpiryWarning {
 	const day = 24 * time.Hour
 	switch left := end.Sub(now); {
 	case left <= 0:

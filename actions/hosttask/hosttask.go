@@ -162,7 +162,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 // confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify
 // accepts it. Prove then waits for the end of the program, which reports whether it kept the change.
 func (r run) confirmTrial(ctx context.Context, step actions.StepContext, in input) error {
-	var seen hosttask.Seen
+	var seen hosttask.TaskStatus
 	wakeUp := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
 	_, err := actions.Await(ctx, wakeUp, func(ctx context.Context) (proof actions.Proof, err error) {
 		seen, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
@@ -289,7 +289,7 @@ func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 }
 
 // proofWithResult returns the proof for a task that has a result.
-func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.Seen) (actions.Proof, error) {
+func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.TaskStatus) (actions.Proof, error) {
 	result, err := r.read(seen.Result)
 	if err != nil {
 		return r.proofWithoutResult(task, Outcome{Missing: err.Error()}, true)

@@ -145,7 +145,7 @@ func (s *whole) lose() {
 
 // purgeOptions are the product's parts as one incarnation reaches them.
 func (s *whole) purgeOptions(f *actionstest.Fuse) []purge.Option {
-	storage := purge.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, Unmanaged: s.unmanaged}
+	storage := purge.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, OnlyOnRequest: s.unmanaged}
 	plane := purge.ControlPlane{Kubeadm: s.Cluster, Etcd: s.etcd.Dial}
 	if f != nil {
 		storage.Ceph, storage.Rook = mortalCeph{s.ceph, f}, mortalRook{s.rook, f}

@@ -61,7 +61,7 @@ func (p Dependencies) setPoolsDefinition() actions.Definition {
 func (p Dependencies) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
 		CephPoolsUnchanged: actions.CheckOf(poolsUnchanged{p}.check), StorageHostsThere: actions.CheckOf(hostsThere{p.Ceph}.check),
-		RoomForCopies: actions.CheckOf(room{p.Ceph, p.IsShort}.check), CopiesServe: actions.CheckOf(copiesServe{p.Ceph}.check),
+		RoomForCopies: actions.CheckOf(room{p.Ceph, p.IsLowSpaceCheck}.check), CopiesServe: actions.CheckOf(copiesServe{p.Ceph}.check),
 	}
 	of := p.loweringChecks()
 	for _, name := range safelyLowered() {

@@ -87,7 +87,7 @@ func poolScene(points, from, to int, option ceph.Option) actionstest.Scene {
 
 // over are the actions with another client of Ceph.
 func (e *estate) over(of Ceph) []actions.Definition {
-	return New(Dependencies{Rook: rook.NewCustom(e.objects), Ceph: of, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() {}})
+	return New(Dependencies{Rook: rook.NewCustom(e.objects), Ceph: of, Nodes: e.kube, Removed: e.removed, IsLowSpaceCheck: fsmrook.IsLowSpaceCheck, Changed: func() {}})
 }
 
 // mortalCeph is Ceph as one incarnation of the process reaches it: each change is between two

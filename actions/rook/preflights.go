@@ -60,7 +60,7 @@ func (p Dependencies) preflights() map[string]actions.Preflight {
 		StorageNodesReady:  actions.CheckOf(nodesReady{p.Nodes}.check),
 		StorageHostsListed: actions.CheckOf(hostsListed{p.Ceph, p.object()}.check),
 		StorageHostsThere:  actions.CheckOf(hostsThere{p.Ceph}.check),
-		RoomForCopies:      actions.CheckOf(room{p.Ceph, p.IsShort}.check),
+		RoomForCopies:      actions.CheckOf(room{p.Ceph, p.IsLowSpaceCheck}.check),
 		CopiesServe:        actions.CheckOf(copiesServe{p.Ceph}.check),
 	}
 }

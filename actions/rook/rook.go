@@ -38,8 +38,8 @@ type Dependencies struct {
 	Rook  rook.Resources
 	Ceph  Ceph
 	Nodes Nodes
-	// IsShort reports whether a code of Ceph's health check means that space is low or used up.
-	IsShort func(code string) bool
+	// IsLowSpaceCheck reports whether a code of Ceph's health check means that space is low or used up.
+	IsLowSpaceCheck func(code string) bool
 	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers again. A missing
 	// CephCluster is not enough, because it may be created again with its Ceph.
 	Removed func(ctx context.Context) bool

@@ -66,7 +66,7 @@ func onItsTerms(w *actionstest.World) {
 func (e *estate) removed(context.Context) bool { return e.objects.Object(rook.NamespaceRef()) == nil }
 
 func (e *estate) definitions() []actions.Definition {
-	return New(Dependencies{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() { e.looks.Add(1) }})
+	return New(Dependencies{Rook: rook.NewCustom(e.objects), Ceph: e.ceph, Nodes: e.kube, Removed: e.removed, IsLowSpaceCheck: fsmrook.IsLowSpaceCheck, Changed: func() { e.looks.Add(1) }})
 }
 
 // node is one of the nodes, as it is to be listed.

@@ -245,7 +245,7 @@ func (r *nodeReportState) copyRecorded() {
 	r.Kernel, r.Kubelet, r.ContainerRuntime, r.OSImage = found.Kernel, found.Kubelet, found.ContainerRuntime, found.OSImage
 	if host := found.Host; host != nil {
 		r.Looked, r.Kernel, r.ClockAhead, r.Disks = true, cmp.Or(host.Kernel, found.Kernel), host.ClockAhead, host.Disks
-		r.Certificates, r.MoreCertificates, r.Ceph, r.MoreCeph = host.Certificates, host.MoreCertificates, host.Ceph, host.MoreCeph
+		r.Certificates, r.OmittedCertificates, r.Ceph, r.OmittedCephMounts = host.Certificates, host.OmittedCertificates, host.Ceph, host.OmittedCephMounts
 		r.Missing = append(r.Missing, host.Missing...)
 	}
 	if found.Missing != "" {

@@ -30,7 +30,7 @@ func rookOf(c cluster) ring.Capability {
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(api kube.API) []actions.Definition {
 			return actionsrook.New(actionsrook.Dependencies{
-				Rook: custom, Ceph: c.outside.ceph, Nodes: api, IsShort: fsmrook.IsShort, Changed: changes.Look,
+				Rook: custom, Ceph: c.outside.ceph, Nodes: api, IsLowSpaceCheck: fsmrook.IsLowSpaceCheck, Changed: changes.Look,
 				Removed: func(ctx context.Context) bool {
 					found, err := c.outside.rook.Detect(ctx)
 					return err == nil && found.Gone

@@ -31,7 +31,7 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	m := of(t)
-	_, ready := w.Count(nodes)
+	_, ready := w.Count(nodeMachine)
 	if ready < journal.MinioReadyNodes || !m.canMigrate() || len(w.Open(t)) > 0 {
 		return
 	}
@@ -56,7 +56,7 @@ func (m *MinIO) canMigrate() bool {
 
 func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
-	_, ready := w.Count(nodes)
+	_, ready := w.Count(nodeMachine)
 	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Fingerprint: m.Fingerprint, Target: m.Target, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
 		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio still exists", selectsText(m.Service)), Input: known}

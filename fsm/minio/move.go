@@ -41,7 +41,7 @@ func (m *MinIO) updateLacking(e journal.Event) {
 // nothing while no node is ready.
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
-	_, ready := w.Count(nodes)
+	_, ready := w.Count(nodeMachine)
 	others := openActions(t, w, journal.ActionMoveMinio)
 	if ready == 0 || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return rec.Stalled == nil }) {
 		return
@@ -62,8 +62,8 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}})
 }
 
-// nodes is the name of the machine of nodes.
-const nodes = "node"
+// nodeMachine is the name of the machine of nodes.
+const nodeMachine = "node"
 
 // placeKeyPrefix is the first part of the keys of changes that move a replica.
 const placeKeyPrefix = "place of "
@@ -92,11 +92,11 @@ func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, du
 
 // isNodeGone reports whether the node does not exist. isNodeLost also returns true if the node is unreachable.
 func isNodeGone(w *fsm.World, name string) bool {
-	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
+	return !slices.ContainsFunc(w.Named(nodeMachine, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
 }
 
 func isNodeLost(w *fsm.World, name string) bool {
-	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool {
+	return !slices.ContainsFunc(w.Named(nodeMachine, name), func(key string) bool {
 		t := w.Things[key]
 		data, ok := t.Data.(interface{ Lost() bool })
 		return ok && t.GoneSeq == 0 && !data.Lost()
@@ -105,7 +105,7 @@ func isNodeLost(w *fsm.World, name string) bool {
 
 func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
-	_, ready := w.Count(nodes)
+	_, ready := w.Count(nodeMachine)
 	pod, _ := m.replicaToMove(w, ready)
 	reason := fmt.Sprintf("replica %s has waited %s to start, because no node has its volume", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
 	switch {

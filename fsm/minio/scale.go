@@ -11,7 +11,7 @@ import (
 // wantScale calls want with the scaling to the number of replicas in the annotation.
 func wantScale(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
-	_, ready := w.Count(nodes)
+	_, ready := w.Count(nodeMachine)
 	if ready < journal.MinioReadyNodes || m.Desired == 0 || m.replicas() == m.Desired || len(openActions(t, w, journal.ActionScaleMinio)) > 0 {
 		return
 	}
@@ -26,7 +26,7 @@ func wantScale(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 
 func requestScale(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
-	_, ready := w.Count(nodes)
+	_, ready := w.Count(nodeMachine)
 	return journal.ActionRequested{
 		Reason: fmt.Sprintf("%s are ready, so it should have %s, and has %d", words.Count(ready, "node"), words.Count(m.Desired, "replica"), m.replicas()),
 		Input:  journal.MinioScale{Replicas: m.Desired},

@@ -125,7 +125,7 @@ func spaceWarnings(w *fsm.World) (codes []string) {
 		return nil
 	}
 	for _, code := range reported.Checks {
-		if IsShort(code) {
+		if IsLowSpaceCheck(code) {
 			codes = append(codes, code)
 		}
 	}

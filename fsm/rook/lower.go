@@ -250,7 +250,7 @@ func later(a, b time.Time) time.Time {
 // nodesByHost returns the existing nodes, ready or not, by each name that a node's host may have in the CRUSH map.
 func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	there := map[string]*fsm.Thing{}
-	for t := range w.Members(nodes) {
+	for t := range w.Members(nodeMachine) {
 		for _, name := range []string{hostname(t), t.Name} {
 			there[name], there[journal.CrushName(name)] = t, t
 		}

@@ -41,8 +41,8 @@ func minNumber(of journal.RookFacts, place string) int {
 	return 1
 }
 
-// IsShort reports whether a code in Ceph's health means little or no free space.
-func IsShort(code string) bool {
+// IsLowSpaceCheck reports whether a code in Ceph's health means little or no free space.
+func IsLowSpaceCheck(code string) bool {
 	switch code {
 	case "OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", "POOL_NEARFULL", "POOL_BACKFILLFULL", "POOL_FULL", "PG_BACKFILL_FULL", "PG_RECOVERY_FULL":
 		return true

@@ -93,7 +93,7 @@ func missingNodes(storage *journal.RookStorage, w *fsm.World) (missing []journal
 			listed[name] = true
 		}
 	}
-	for t, ready := range w.Members(nodes) {
+	for t, ready := range w.Members(nodeMachine) {
 		node := rookNode(t)
 		if ready && hasStorageLabel(t, policyOf(w)) && !listed[node.Hostname] && !listed[node.Name] && !isBeingPurged(t, w) {
 			missing, seen = append(missing, node), max(seen, t.FactsSeq)
@@ -140,7 +140,7 @@ func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal
 // nodesByCrushName returns the existing nodes by each name that Rook may give them in the CRUSH map.
 func nodesByCrushName(w *fsm.World) map[string]*fsm.Thing {
 	hosts := map[string]*fsm.Thing{}
-	for t := range w.Members(nodes) {
+	for t := range w.Members(nodeMachine) {
 		hosts[journal.CrushName(t.Name)], hosts[journal.CrushName(hostname(t))] = t, t
 	}
 	return hosts

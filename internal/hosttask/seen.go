@@ -31,8 +31,8 @@ const (
 	Lost State = "lost"
 )
 
-// Seen is the state of a task at a check.
-type Seen struct {
+// TaskStatus is the state of a task at a check.
+type TaskStatus struct {
 	State State
 	// Why is the reason for the state as text. It may be empty.
 	Why string
@@ -57,8 +57,8 @@ var hopelessReasons = []string{
 
 // stateOf returns the state of a pod. age is the time since EKCO first saw the pod. If the program has ended, stateOf
 // returns Running and sets ended, because it does not read the outcome in the log.
-func (t Task) stateOf(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) {
-	seen = Seen{State: Lost}
+func (t Task) stateOf(pod *corev1.Pod, age time.Duration) (seen TaskStatus, ended bool) {
+	seen = TaskStatus{State: Lost}
 	waits := waitingState(pod)
 	switch phase := pod.Status.Phase; {
 	case phase == corev1.PodSucceeded:

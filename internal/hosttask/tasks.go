@@ -233,22 +233,22 @@ func NotReady(node kube.Node) string {
 }
 
 // Look returns the state of the task, and copies the new lines of its program's log to EKCO's log.
-func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (Seen, error) {
+func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (TaskStatus, error) {
 	seen, err := t.look(ctx, task, owner)
 	seen.Why = shortened(seen.Why) // the journal stores it, and the length of a kubelet's message has no limit
 	return seen, err
 }
 
-func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) {
+func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (TaskStatus, error) {
 	name := task.PodName(owner)
 	pod, err := t.read(ctx, name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return Seen{State: Absent, Why: "it has no pod"}, nil
+		return TaskStatus{State: Absent, Why: "it has no pod"}, nil
 	case err != nil:
-		return Seen{}, fmt.Errorf("check host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods"))
+		return TaskStatus{}, fmt.Errorf("check host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods"))
 	case !owns(&pod.ObjectMeta, owner):
-		return Seen{State: Foreign, Why: fmt.Sprintf("pod %s/%s has the name of EKCO's pod, but EKCO did not create it; delete it", t.namespace, name)}, nil
+		return TaskStatus{State: Foreign, Why: fmt.Sprintf("pod %s/%s has the name of EKCO's pod, but EKCO did not create it; delete it", t.namespace, name)}, nil
 	}
 	seen, ended := task.stateOf(pod, t.age(pod))
 	switch {
@@ -277,26 +277,26 @@ func owns(pod *metav1.ObjectMeta, owner Owner) bool {
 }
 
 // lostWithNode returns Lost for a running task whose pod is not ready if its node is gone or does not answer.
-func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
+func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen TaskStatus) (TaskStatus, error) {
 	var lost *NodeError
 	err := t.CheckNode(ctx, task)
 	if errors.As(err, &lost) {
-		return Seen{State: Lost, Why: lost.Why + ", while the task ran there"}, nil
+		return TaskStatus{State: Lost, Why: lost.Why + ", while the task ran there"}, nil
 	}
 	return seen, err
 }
 
 // readOutcome reads the outcome of an ended program from its log.
-func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Seen, error) {
+func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (TaskStatus, error) {
 	t.copyLog(ctx, task, pod)
 	if task.Then != nil {
-		return t.onItsNode(ctx, task, Seen{State: Ended, Result: json.RawMessage(`{}`)})
+		return t.onItsNode(ctx, task, TaskStatus{State: Ended, Result: json.RawMessage(`{}`)})
 	}
-	seen := Seen{State: Lost}
+	seen := TaskStatus{State: Lost}
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	switch {
 	case errors.Is(err, kube.ErrForbidden), errors.Is(err, kube.ErrUnavailable):
-		return Seen{}, fmt.Errorf("read the outcome of host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods/log"))
+		return TaskStatus{}, fmt.Errorf("read the outcome of host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods/log"))
 	case err != nil: // the kubelet may return it later
 		seen.State, seen.Why = Running, "the program has ended, but its outcome cannot be read: "+err.Error()
 		return seen, nil //nolint:nilerr // it is what was seen
@@ -326,14 +326,14 @@ func (t *Tasks) endOfLog(ctx context.Context, pod *corev1.Pod) string {
 }
 
 // onItsNode returns Lost for an ended task if its node was replaced, because the new node may have run the task.
-func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, error) {
+func (t *Tasks) onItsNode(ctx context.Context, task Task, seen TaskStatus) (TaskStatus, error) {
 	var lost *NodeError
 	err := t.CheckNode(ctx, task)
 	switch {
 	case !errors.As(err, &lost):
 		return seen, err
 	case lost.Replaced:
-		return Seen{State: Lost, Why: lost.Why}, nil
+		return TaskStatus{State: Lost, Why: lost.Why}, nil
 	}
 	return seen, nil
 }

@@ -34,7 +34,7 @@ func (h Host) ceph(r *Report) {
 		return
 	}
 	found := cephMounts(string(content))
-	r.MoreCeph = max(0, len(found)-maxCeph)
+	r.OmittedCephMounts = max(0, len(found)-maxCeph)
 	r.Ceph = found[:min(len(found), maxCeph)]
 	for i, m := range r.Ceph {
 		r.Ceph[i] = Mount{truncated(m.Source), truncated(m.Target), truncated(m.Type)}

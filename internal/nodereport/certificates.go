@@ -57,7 +57,7 @@ func (h Host) certificates(r *Report) {
 func (r *Report) keepCertificates(most int) {
 	slices.SortStableFunc(r.Certificates, func(a, b Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	kept := min(len(r.Certificates), most)
-	r.MoreCertificates += len(r.Certificates) - kept
+	r.OmittedCertificates += len(r.Certificates) - kept
 	r.Certificates = r.Certificates[:kept]
 	slices.SortFunc(r.Certificates, func(a, b Certificate) int { return strings.Compare(a.Path, b.Path) })
 }

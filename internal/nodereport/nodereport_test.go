@@ -359,8 +359,8 @@ func TestTheLargestReportGoesOnRecord(t *testing.T) {
 	}
 	h.write("/proc/1/mounts", mounted.String())
 	r := h.read()
-	if r.MoreCertificates != 160 || r.MoreCeph != 185 || len(r.Missing) != maxMissing {
-		t.Errorf("%d more certificates, %d more volumes, %d missing", r.MoreCertificates, r.MoreCeph, len(r.Missing))
+	if r.OmittedCertificates != 160 || r.OmittedCephMounts != 185 || len(r.Missing) != maxMissing {
+		t.Errorf("%d more certificates, %d more volumes, %d missing", r.OmittedCertificates, r.OmittedCephMounts, len(r.Missing))
 	}
 	var said strings.Builder
 	if err := hosttask.Say(&said, r, nil); err != nil || strings.Contains(said.String(), `"failed"`) {
@@ -380,8 +380,8 @@ func TestOfTooManyCertificatesThoseAreToldThatExpireFirst(t *testing.T) {
 	for _, c := range r.Certificates {
 		paths = append(paths, c.Path)
 	}
-	if want := []string{"/40", "/41", "/42", "/43", "/44", "/45", "/46", "/47", "/48", "/49"}; !slices.Equal(paths, want) || r.MoreCertificates != 40 {
-		t.Errorf("told are %q, and %d more", paths, r.MoreCertificates)
+	if want := []string{"/40", "/41", "/42", "/43", "/44", "/45", "/46", "/47", "/48", "/49"}; !slices.Equal(paths, want) || r.OmittedCertificates != 40 {
+		t.Errorf("told are %q, and %d more", paths, r.OmittedCertificates)
 	}
 	h := newHost(t)
 	late, _ := certificate(t, "late", noon, false)
@@ -390,8 +390,8 @@ func TestOfTooManyCertificatesThoseAreToldThatExpireFirst(t *testing.T) {
 		h.write(fmt.Sprintf("/etc/kubernetes/pki/%s-%03d.crt", strings.Repeat("&", 200), i), late)
 	}
 	h.write("/etc/kubernetes/pki/z.crt", soon)
-	if r := h.read(); r.MoreCertificates < 21 || r.Certificates[len(r.Certificates)-1].Subject != "soon" || len(r.Certificates)+r.MoreCertificates != 61 {
-		t.Errorf("told are %+v, and %d more", r.Certificates, r.MoreCertificates)
+	if r := h.read(); r.OmittedCertificates < 21 || r.Certificates[len(r.Certificates)-1].Subject != "soon" || len(r.Certificates)+r.OmittedCertificates != 61 {
+		t.Errorf("told are %+v, and %d more", r.Certificates, r.OmittedCertificates)
 	}
 }
 
@@ -411,8 +411,8 @@ func TestAReportWithTheLongestNamesGoesOnRecord(t *testing.T) {
 	if err := hosttask.Say(&said, r, nil); err != nil || strings.Contains(said.String(), `"failed"`) {
 		t.Errorf("%v: %.200s", err, said.String())
 	}
-	if len(r.Ceph)+r.MoreCeph != 40 || len(r.Certificates)+r.MoreCertificates != 40 || len(r.Missing) == 0 {
-		t.Errorf("%d and %d volumes, %d and %d certificates, %d missing", len(r.Ceph), r.MoreCeph, len(r.Certificates), r.MoreCertificates, len(r.Missing))
+	if len(r.Ceph)+r.OmittedCephMounts != 40 || len(r.Certificates)+r.OmittedCertificates != 40 || len(r.Missing) == 0 {
+		t.Errorf("%d and %d volumes, %d and %d certificates, %d missing", len(r.Ceph), r.OmittedCephMounts, len(r.Certificates), r.OmittedCertificates, len(r.Missing))
 	}
 }
 
@@ -427,8 +427,8 @@ func TestOfManyCertificatesThoseAreToldThatExpireFirst(t *testing.T) {
 		}
 		r := h.read()
 		told := len(r.Certificates)
-		if told == 0 || told > maxCertificates || length > 1 == (told == maxCertificates) || told+r.MoreCertificates != 60 {
-			t.Fatalf("%d certificates are told, and %d more", told, r.MoreCertificates)
+		if told == 0 || told > maxCertificates || length > 1 == (told == maxCertificates) || told+r.OmittedCertificates != 60 {
+			t.Fatalf("%d certificates are told, and %d more", told, r.OmittedCertificates)
 		}
 		for i, c := range r.Certificates {
 			if number := 60 - told + i; !strings.Contains(c.Path, fmt.Sprintf("/%02d&", number)) {

@@ -23,11 +23,11 @@ type Report struct {
 	// Disks are the file systems of these directories, if they exist.
 	Disks []Disk `json:"disks,omitempty"`
 	// Certificates are in the order of their paths.
-	Certificates     []Certificate `json:"certificates,omitempty"`
-	MoreCertificates int           `json:"more_certificates,omitempty"`
+	Certificates        []Certificate `json:"certificates,omitempty"`
+	OmittedCertificates int           `json:"more_certificates,omitempty"`
 	// Ceph are the mounted volumes of Ceph.
-	Ceph     []Mount `json:"ceph,omitempty"`
-	MoreCeph int     `json:"more_ceph,omitempty"`
+	Ceph              []Mount `json:"ceph,omitempty"`
+	OmittedCephMounts int     `json:"more_ceph,omitempty"`
 	// Missing lists what could not be read, and why.
 	Missing []Missing `json:"missing,omitempty"`
 }
@@ -111,7 +111,7 @@ func (h Host) Read(ctx context.Context) Report {
 func (r *Report) fit() {
 	for r.tooLarge() && len(r.Ceph)+len(r.Certificates)+len(r.Missing) > 0 {
 		half := len(r.Ceph) / 2
-		r.MoreCeph += len(r.Ceph) - half
+		r.OmittedCephMounts += len(r.Ceph) - half
 		r.Ceph = r.Ceph[:half]
 		if !r.tooLarge() {
 			return

@@ -30,8 +30,8 @@ type PruneOptions struct {
 // It appends journal.pruned before it removes a file. If it is interrupted between these, the file still exists, and
 // the next Prune appends another event and removes the file.
 func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
-	exports, err := s.aside(files.ExportBase(s.path), exportEnds, 2, 1, 3)
-	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedEnds, 1, 2, 3)
+	exports, err := s.aside(files.ExportBase(s.path), exportSuffix, 2, 1, 3)
+	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedSuffix, 1, 2, 3)
 	toRemove := slices.Concat(options.filesToRemove(exports), options.filesToRemove(damaged))
 	if err = errors.Join(err, damagedErr); err == nil && len(toRemove) > 0 {
 		err = s.prune(ctx, toRemove)
@@ -81,8 +81,8 @@ type asideFile struct {
 
 // The suffixes of exports and damaged files. No file of another journal in the directory matches them.
 var (
-	exportEnds  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
-	damagedEnds = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
+	exportSuffix  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
+	damagedSuffix = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
 )
 
 // aside returns the files whose name is base plus a suffix that the pattern ends matches, the oldest first. It sorts by
@@ -111,7 +111,7 @@ func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []a
 		}
 		if at, err := time.Parse(files.AsideTime, end[:min(len(end), len(files.AsideTime))]); err == nil {
 			file.Written = at
-		} else if ends == damagedEnds || file.numbers[0] > last.Seq {
+		} else if ends == damagedSuffix || file.numbers[0] > last.Seq {
 			continue
 		}
 		found = append(found, file)

@@ -89,7 +89,7 @@ func setPools(t *testing.T, api *client.Client, numbers [4]int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*await.HangTimeout)
 	defer cancel()
 	cfg := w.Config(actionsrook.New(actionsrook.Dependencies{
-		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), IsShort: fsmrook.IsShort, Changed: func() {},
+		Rook: rook.NewCustom(kubesim.NewObjects()), Ceph: api, Nodes: kubesim.New(), IsLowSpaceCheck: fsmrook.IsLowSpaceCheck, Changed: func() {},
 		Removed: func(context.Context) bool { return false },
 	}))
 	cfg.Retry.HoldInitial, cfg.Retry.HoldMax = time.Second, time.Second

@@ -135,7 +135,7 @@ func (w *taskWorld) begin(t *testing.T, program ...string) {
 }
 
 // await waits until the task is that far, and returns what was seen.
-func (w *taskWorld) await(t *testing.T, want hosttask.State, why string) (seen hosttask.Seen) {
+func (w *taskWorld) await(t *testing.T, want hosttask.State, why string) (seen hosttask.TaskStatus) {
 	t.Helper()
 	await.Until(t, await.HangTimeout, "the task is "+string(want), func() (bool, string) {
 		var err error

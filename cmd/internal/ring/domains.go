@@ -9,11 +9,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// domainKeeper implements actions.Domains. It takes locks in the loop, which owns the state.
-type domainKeeper struct{ ring *Ring }
+// lockManager implements actions.Domains. It takes locks in the loop, which owns the state.
+type lockManager struct{ ring *Ring }
 
 // Take implements actions.Domains.
-func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
+func (k lockManager) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
 	var unrecordedJump error
 	err = k.ring.ask(ctx, func(s *fsm.State) {
 		switch unrecordedJump = k.ring.unrecordedJump; {
@@ -40,7 +40,7 @@ func (r *Ring) notContinuedReason(taken fsm.Taken) string {
 }
 
 // Leave implements actions.Domains. It ignores errors, because locks do not matter after the loop has ended.
-func (k domainKeeper) Leave(action, step string) {
+func (k lockManager) Leave(action, step string) {
 	_ = k.ring.do(context.Background(), func(*fsm.State) { k.ring.domains.Leave(action, step) })
 }
 
@@ -53,7 +53,7 @@ func (r *Ring) updateLocksAtStepStart(event journal.Decoded) {
 
 // wakeNext wakes the actions that can take their locks now.
 func (r *Ring) wakeNext() {
-	for _, action := range r.domains.Called(r.state, r.clock.Now()) {
+	for _, action := range r.domains.NewlyGrantable(r.state, r.clock.Now()) {
 		if w := r.workers[action]; w != nil {
 			w.inbox.Recheck()
 		}

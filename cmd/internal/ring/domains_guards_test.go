@@ -34,7 +34,7 @@ func TestTheLoopLetsInAsLongAsItKnowsTheTime(t *testing.T) {
 		}
 	}()
 	defer func() { close(end); <-ended }()
-	keeper := domainKeeper{r}
+	keeper := lockManager{r}
 	take := func(action, step string, want bool, unrecordedJump error) {
 		t.Helper()
 		_, ok, err := keeper.Take(t.Context(), fsm.Claim{Action: action, Steps: []string{step}, Domains: []string{"storage"}})

@@ -219,7 +219,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 		Kinds:      r.kinds,
 		Preflights: r.policyPreflights(),
 		Watcher:    func(action, step string, now actions.Progress) { r.progress.report(r.clock.Now(), action, step, now) },
-		Domains:    domainKeeper{r},
+		Domains:    lockManager{r},
 		Retry:      r.cfg.Retry,
 		Now:        r.clock.Now,
 		Grace:      r.cfg.Grace,

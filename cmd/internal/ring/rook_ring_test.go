@@ -56,7 +56,7 @@ func (c cephs) capabilityOver(objects *rook.ReadCache, e *estate, off string) Ca
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(kube.API) []actions.Definition {
 			return actionsrook.New(actionsrook.Dependencies{
-				Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, IsShort: fsmrook.IsShort, Changed: changes.Look,
+				Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, IsLowSpaceCheck: fsmrook.IsLowSpaceCheck, Changed: changes.Look,
 				Removed: func(context.Context) bool { return e.objects.Object(rook.OperatorRef()) == nil },
 			})
 		},

@@ -30,12 +30,12 @@ type NodeReport struct {
 	ContainerRuntime string    `json:"container_runtime,omitempty"`
 	OSImage          string    `json:"os_image,omitempty"`
 	// ClockAhead is how far the node's clock is ahead of the API server's clock.
-	ClockAhead       *journal.Duration        `json:"clock_ahead,omitempty"`
-	Disks            []nodereport.Disk        `json:"disks,omitempty"`
-	Certificates     []nodereport.Certificate `json:"certificates,omitempty"`
-	MoreCertificates int                      `json:"more_certificates,omitempty"`
-	Ceph             []nodereport.Mount       `json:"ceph,omitempty"`
-	MoreCeph         int                      `json:"more_ceph,omitempty"`
+	ClockAhead          *journal.Duration        `json:"clock_ahead,omitempty"`
+	Disks               []nodereport.Disk        `json:"disks,omitempty"`
+	Certificates        []nodereport.Certificate `json:"certificates,omitempty"`
+	OmittedCertificates int                      `json:"more_certificates,omitempty"`
+	Ceph                []nodereport.Mount       `json:"ceph,omitempty"`
+	OmittedCephMounts   int                      `json:"more_ceph,omitempty"`
 	// Missing lists the missing facts with the reasons. Looked is true if the program ran on the node.
 	Missing []nodereport.Missing `json:"missing,omitempty"`
 	Looked  bool                 `json:"looked"`
@@ -127,7 +127,7 @@ func (n *NodeReport) expiryCell(now time.Time) cell {
 		return cell{text: "-"}
 	}
 	first := slices.MinFunc(n.Certificates, func(a, b nodereport.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-	text := fmt.Sprintf("%d, the first %s", len(n.Certificates)+n.MoreCertificates, expiresText(first.NotAfter, now))
+	text := fmt.Sprintf("%d, the first %s", len(n.Certificates)+n.OmittedCertificates, expiresText(first.NotAfter, now))
 	return cell{text: text, tone: toneOfExpiry(first.NotAfter, now)}
 }
 
@@ -146,7 +146,7 @@ func toneOfExpiry(at, now time.Time) tone {
 }
 
 func (n *NodeReport) volumesCell() cell {
-	switch count := len(n.Ceph) + n.MoreCeph; {
+	switch count := len(n.Ceph) + n.OmittedCephMounts; {
 	case !n.Looked:
 		return cell{text: "-"}
 	case count == 0:
@@ -167,7 +167,7 @@ func certificateTable(nodes []NodeReport, now time.Time, s style) []string {
 				{text: expiresText(c.NotAfter, now), tone: toneOfExpiry(c.NotAfter, now)},
 			})
 		}
-		if more := nodes[i].MoreCertificates; more > 0 {
+		if more := nodes[i].OmittedCertificates; more > 0 {
 			rows = append(rows, headingCells(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
 		}
 	}
@@ -180,7 +180,7 @@ func mountTable(nodes []NodeReport, s style) []string {
 		for _, m := range nodes[i].Ceph {
 			rows = append(rows, headingCells(Clean(nodes[i].Node), Clean(m.Source), Clean(m.Type), Clean(m.Target)))
 		}
-		if more := nodes[i].MoreCeph; more > 0 {
+		if more := nodes[i].OmittedCephMounts; more > 0 {
 			rows = append(rows, headingCells(Clean(nodes[i].Node), fmt.Sprintf("and %d more", more)))
 		}
 	}

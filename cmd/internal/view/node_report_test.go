@@ -47,7 +47,7 @@ func TestWhatIsWorthALookInAReportIsInAColour(t *testing.T) {
 		"little room on the disk":       {view.NodeReport{Disks: []nodereport.Disk{{Directory: "/var/lib/ekco", Size: 10 << 30, Free: 1 << 29}}}, "512.0 MiB of 10.0 GiB", yellow},
 		"a certificate with time":       {view.NodeReport{Certificates: expiring(31 * 24 * time.Hour)}, "2, the first expires 2026-12-22 (in 31d)", ""},
 		"a certificate that is due":     {view.NodeReport{Certificates: expiring(29 * 24 * time.Hour)}, "2, the first expires 2026-12-20 (in 29d)", yellow},
-		"a certificate that is over":    {view.NodeReport{Certificates: expiring(0), MoreCertificates: 3}, "5, the first expired 2026-11-21", red},
+		"a certificate that is over":    {view.NodeReport{Certificates: expiring(0), OmittedCertificates: 3}, "5, the first expired 2026-11-21", red},
 		"what is missing":               {view.NodeReport{Missing: []nodereport.Missing{{What: "report", Why: "it is away"}}}, "it is away", yellow},
 	} {
 		test.report.Node = "n"
@@ -69,7 +69,7 @@ func TestAReportTellsNothingFromNotLookedAt(t *testing.T) {
 
 func TestTheWideReportListsWhatThereIsAndHowMuchMore(t *testing.T) {
 	got := reportText(t, "wide", false, view.NodeReport{
-		Node: "n", Looked: true, Certificates: expiring(48 * time.Hour), MoreCertificates: 7, MoreCeph: 2,
+		Node: "n", Looked: true, Certificates: expiring(48 * time.Hour), OmittedCertificates: 7, OmittedCephMounts: 2,
 		Ceph: []nodereport.Mount{{Source: "10.0.0.1:6789:/", Target: "/var/lib/kubelet/x", Type: "ceph"}},
 	})
 	for _, want := range []string{

@@ -102,7 +102,7 @@ func unrenewed(leaf *x509.Certificate) string {
 
 // within returns the warning level of a certificate. A kubelet that renews its certificate requests a new one when a
 // tenth to a third of the validity is left. For such a kubelet, within returns "" while more than a tenth is left.
-func within(facts journal.CertificateFacts, now time.Time) journal.CertificateWithin {
+func within(facts journal.CertificateFacts, now time.Time) journal.ExpiryWarning {
 	if len(facts.Certificates) == 0 {
 		return ""
 	}
@@ -110,5 +110,5 @@ func within(facts journal.CertificateFacts, now time.Time) journal.CertificateWi
 	if facts.Unrenewed != byNobody && is.NotAfter.Sub(now) > is.NotAfter.Sub(is.NotBefore)/10 {
 		return ""
 	}
-	return journal.WithinOf(is.NotAfter, now)
+	return journal.ExpiryWarningOf(is.NotAfter, now)
 }

@@ -132,7 +132,7 @@ func TestWhoRenewsAKubeletsCertificateIsToldAndWhenToWarn(t *testing.T) {
 		issuer       string
 		valid, after time.Duration
 		who          string
-		within       journal.CertificateWithin
+		within       journal.ExpiryWarning
 	}{
 		{"kubernetes", 365 * day, 330 * day, "with a signing request", ""},
 		{"kubernetes", 365 * day, 336 * day, "with a signing request", journal.Within30Days},

@@ -173,11 +173,11 @@ func ofFiles(all []journal.Certificate) bool {
 	return slices.ContainsFunc(all, func(c journal.Certificate) bool { return strings.HasPrefix(c.At, "/") })
 }
 
-func within(facts journal.CertificateFacts) journal.CertificateWithin {
+func within(facts journal.CertificateFacts) journal.ExpiryWarning {
 	if len(facts.Certificates) == 0 {
 		return ""
 	}
-	return journal.WithinOf(facts.Ends(), time.Now())
+	return journal.ExpiryWarningOf(facts.Ends(), time.Now())
 }
 
 // The name of the ConfigMap, and the key of the time in it.

@@ -25,9 +25,9 @@ func (o object) key() string {
 	return o.versions[0].Key
 }
 
-// sendObjects groups listed versions by object, and sends each object when room has space for it. If bucket is not
+// sendObjects groups listed versions by object, and sends each object when there is memory for it. If bucket is not
 // empty, it computes fingerprints.
-func sendObjects(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
+func sendObjects(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, error], memory *memoryLimit, objects chan<- object) {
 	send := func(o object) bool {
 		select {
 		case objects <- o:
@@ -41,7 +41,7 @@ func sendObjects(ctx context.Context, bucket string, versions iter.Seq2[s3.Versi
 		if len(current.versions) == 0 {
 			return true
 		}
-		release, ok := room.acquire(ctx, current.size)
+		release, ok := memory.acquire(ctx, current.size)
 		return ok && send(object{versions: current.versions, fingerprint: current.fingerprint, release: release})
 	}
 	for v, err := range versions {

@@ -52,7 +52,7 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string, 
 			listing.Go(func() {
 				defer close(objects)
 				if store != nil {
-					sendObjects(ctx, sums, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
+					sendObjects(ctx, sums, store.Versions(ctx, bucket, after), newMemoryLimit(bytes), objects)
 				}
 			})
 			return objects

@@ -168,7 +168,7 @@ func (r *run) registerBuckets(jobs []job, atOnce int) iter.Seq[job] {
 	return func(yield func(job) bool) {
 		for _, j := range jobs {
 			j.memory = maxListedBytes / atOnce
-			j.progress = r.tracker.addBucket(j.bucket, newRoom(maxOpenBytes/atOnce))
+			j.progress = r.tracker.addBucket(j.bucket, newMemoryLimit(maxOpenBytes/atOnce))
 			if !yield(j) {
 				return
 			}

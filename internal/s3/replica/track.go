@@ -26,8 +26,8 @@ type tracker struct {
 // progress is the progress of a bucket. The tracker's mutex guards it.
 type progress struct {
 	bucket string
-	// room limits the memory of open: one large object can take longer than thousands of objects after it.
-	room *room
+	// memory limits the memory of open: one large object can take longer than thousands of objects after it.
+	memory *memoryLimit
 	// open are the objects after the position; some of them are done. first is the number of the first of them, and
 	// key is the key of the last object before it.
 	open  []openObject
@@ -55,10 +55,10 @@ func newTracker(options Options) *tracker {
 }
 
 // addBucket registers the next bucket.
-func (t *tracker) addBucket(bucket string, room *room) *progress {
+func (t *tracker) addBucket(bucket string, memory *memoryLimit) *progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := &progress{bucket: bucket, room: room}
+	p := &progress{bucket: bucket, memory: memory}
 	t.buckets = append(t.buckets, p)
 	return p
 }
@@ -66,7 +66,7 @@ func (t *tracker) addBucket(bucket string, room *room) *progress {
 // addObject registers an object and returns its number. It waits while too many objects follow an object that is not
 // done.
 func (t *tracker) addObject(ctx context.Context, b *progress, p pair) (number int, err error) {
-	release, ok := b.room.acquire(ctx, versionBytes+len(p.key))
+	release, ok := b.memory.acquire(ctx, versionBytes+len(p.key))
 	if !ok {
 		return 0, ctx.Err()
 	}

@@ -16,7 +16,7 @@ import (
 
 func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRoom(10)
+		r := newMemoryLimit(10)
 		first, _ := r.acquire(t.Context(), 6)
 		second, _ := r.acquire(t.Context(), 4)
 		var mu sync.Mutex
@@ -45,7 +45,7 @@ func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 		}
 		wait("full")
 		first()
-		wait("what is larger than the room waits for all of it", 1)
+		wait("what is larger than the limit waits for all of it", 1)
 		second()
 		wait("and others wait for it", 1, 25)
 		time.Sleep(time.Second)
@@ -54,14 +54,14 @@ func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 }
 
 func TestWaitingForRoomEndsWithTheContext(t *testing.T) {
-	r := newRoom(10)
+	r := newMemoryLimit(10)
 	if _, ok := r.acquire(t.Context(), 100); !ok {
-		t.Fatal("an empty room takes anything")
+		t.Fatal("an unused limit refuses 100 bytes")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, ok := r.acquire(ctx, 1); ok {
-		t.Error("there is room in a full one")
+		t.Error("a used-up limit permits more")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
 		objects := make(chan object, 1000)
 		go func() {
 			defer close(objects)
-			sendObjects(t.Context(), "", list, newRoom(3*one.size), objects)
+			sendObjects(t.Context(), "", list, newMemoryLimit(3*one.size), objects)
 		}()
 		synctest.Wait()
 		if len(objects) != 3 {

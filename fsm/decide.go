@@ -280,14 +280,14 @@ func (r *round) findRefusal(t *Thing, kind *ActionKind) *Rule {
 
 // refusesThing reports whether the rule refuses the action. It asks a rule about the whole cluster only once in a
 // round.
-func (a *cachedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
-	if !a.Cluster {
-		return a.Refuses(w, t, kind)
+func (c *cachedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
+	if !c.Cluster {
+		return c.Refuses(w, t, kind)
 	}
-	if !a.isCached {
-		a.isCached, a.refuses = true, a.Refuses(w, t, kind)
+	if !c.isCached {
+		c.isCached, c.refuses = true, c.Refuses(w, t, kind)
 	}
-	return a.refuses
+	return c.refuses
 }
 
 // forgetAnswers deletes the cached answers of rules, because the action that was just requested may change them.

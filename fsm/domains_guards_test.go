@@ -20,10 +20,10 @@ func (c *crowd) wantClaim(want bool, action, step string, domains ...string) {
 	}
 }
 
-func (c *crowd) wantCalled(want ...string) {
+func (c *crowd) wantNewlyGrantable(want ...string) {
 	c.t.Helper()
-	if called := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(called, want) {
-		c.t.Fatalf("called are %q, want %q", called, want)
+	if grantable := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(grantable, want) {
+		c.t.Fatalf("newly grantable are %q, want %q", grantable, want)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestWhoWasLetInWaitsNoMore(t *testing.T) {
 	c.domains.Leave("second", "")
 	c.wantOut(third, "first changes the storage (step s); this continues when that step has ended")
 	c.domains.Began("first", "s") // and ended
-	c.wantCalled("third")
+	c.wantNewlyGrantable("third")
 	c.wantIn(third)
 }
 
@@ -96,7 +96,7 @@ func TestStepsOfOneActionDoNotWaitForEachOther(t *testing.T) {
 	}
 	c.wantClaim(false, "first", "b", "storage")
 	c.domains.Leave("second", "")
-	c.wantCalled("first")
+	c.wantNewlyGrantable("first")
 	c.wantClaim(true, "first", "b", "storage")
 	c.wantClaim(true, "first", "a", "storage")
 }
@@ -119,7 +119,7 @@ func TestWhoHasEndedHasNothingAndWaitsForNothing(t *testing.T) {
 	c.wantClaim(false, "third", "s", "storage")
 	delete(c.s.Actions, "first")
 	delete(c.s.Actions, "second")
-	c.wantCalled("third")
+	c.wantNewlyGrantable("third")
 	c.wantClaim(true, "fourth", "s", "nodes")
 	c.wantClaim(true, "third", "s", "storage")
 }
@@ -132,7 +132,7 @@ func TestWhoAsksNoMoreIsNotCalledAndStandsInNobodysWay(t *testing.T) {
 	c.wantClaim(false, "third", "s", "storage")
 	c.now = c.now.Add(time.Second)
 	c.domains.Leave("first", "")
-	c.wantCalled("third")
+	c.wantNewlyGrantable("third")
 }
 
 func TestWhoHasWaitedLongComesBeforeAnEarlierOneThatHasNot(t *testing.T) {
@@ -144,7 +144,7 @@ func TestWhoHasWaitedLongComesBeforeAnEarlierOneThatHasNot(t *testing.T) {
 	}
 	c.wantClaim(false, "first", "s", "storage")
 	c.domains.Leave("second", "")
-	c.wantCalled("third")
+	c.wantNewlyGrantable("third")
 	c.wantClaim(true, "third", "s", "storage")
 }
 
@@ -153,12 +153,12 @@ func TestWhoIsCalledTooLateIsCalledAgain(t *testing.T) {
 	c.wantClaim(true, "third", "s", "storage")
 	c.wantClaim(false, "second", "s", "storage")
 	c.domains.Leave("third", "")
-	c.wantCalled("second")
+	c.wantNewlyGrantable("second")
 	c.wantClaim(true, "first", "s", "storage")
 	c.wantClaim(false, "second", "s", "storage")
-	c.wantCalled()
+	c.wantNewlyGrantable()
 	c.domains.Leave("first", "")
-	c.wantCalled("second")
+	c.wantNewlyGrantable("second")
 }
 
 func TestWhoAsksAnewWaitsForWhatItAsksNow(t *testing.T) {
@@ -184,7 +184,7 @@ func TestTheSameIsToldAndCalledEachTime(t *testing.T) {
 		c.wantClaim(false, "third", "s", "nodes")
 		c.domains.Leave("first", "")
 		c.domains.Leave("second", "")
-		c.wantCalled("fourth", "third")
+		c.wantNewlyGrantable("fourth", "third")
 	}
 }
 
@@ -198,9 +198,9 @@ func TestWhoWaitsTwiceIsNotCalledPastWhoComesBetween(t *testing.T) {
 		c.now = c.now.Add(time.Minute)
 	}
 	c.domains.Leave("third", "")
-	c.wantCalled("second")
+	c.wantNewlyGrantable("second")
 	c.wantClaim(false, "first", "s", "storage")
 	c.wantClaim(false, "second", "b", "storage")
 	c.wantClaim(false, "second", "c", "storage")
-	c.wantCalled()
+	c.wantNewlyGrantable()
 }

@@ -187,10 +187,10 @@ func (c *crowd) tick(t *rapid.T) {
 			c.end(x)
 		}
 	}
-	called := c.domains.NewlyGrantable(c.s, c.now)
+	grantable := c.domains.NewlyGrantable(c.s, c.now)
 	for _, x := range rapid.Permutation(slices.Clone(c.turns)).Draw(t, "order") {
 		step := x.steps[0]
-		if !step.ends.IsZero() || (c.now.Before(x.asks) && !slices.Contains(called, x.rec.ID)) {
+		if !step.ends.IsZero() || (c.now.Before(x.asks) && !slices.Contains(grantable, x.rec.ID)) {
 			continue
 		}
 		x.asks = c.now.Add(time.Duration(rapid.IntRange(1, 30).Draw(t, "asks again")) * time.Second)
@@ -328,7 +328,7 @@ func TestAnOpenStepHasItsDomainsAfterARestartAndADryRunHasNone(t *testing.T) {
 	c.wantIn(second)
 }
 
-func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t *testing.T) {
+func TestGrantableClaimIsAnnouncedOnceAndExpires(t *testing.T) {
 	c := newCrowd(t)
 	first := c.add("first", false, 9, takes(time.Minute, "storage"))
 	second := c.add("second", false, 8, takes(time.Minute, "storage"))
@@ -336,15 +336,15 @@ func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t 
 	c.wantIn(first)
 	c.ask(second)
 	c.ask(third)
-	if called := c.domains.NewlyGrantable(c.s, c.now); len(called) != 0 {
-		t.Errorf("called %q while the domain is taken", called)
+	if grantable := c.domains.NewlyGrantable(c.s, c.now); len(grantable) != 0 {
+		t.Errorf("newly grantable are %q while the domain is taken", grantable)
 	}
 	c.end(first)
-	if called := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(called, []string{"second"}) {
-		t.Errorf("called %q, want the second alone", called)
+	if grantable := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(grantable, []string{"second"}) {
+		t.Errorf("newly grantable are %q, want the second alone", grantable)
 	}
-	if called := c.domains.NewlyGrantable(c.s, c.now); len(called) != 0 {
-		t.Errorf("called again: %q", called)
+	if grantable := c.domains.NewlyGrantable(c.s, c.now); len(grantable) != 0 {
+		t.Errorf("announced again: %q", grantable)
 	}
 	c.now = c.now.Add(claimTimeout)
 	c.wantOut(third, "queued behind second, which also waits to change the storage")
@@ -416,7 +416,7 @@ func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
 		}
 		slices.Sort(want)
 		if got := c.domains.NewlyGrantable(c.s, c.now); !slices.Equal(got, slices.Compact(want)) {
-			t.Fatalf("called %q, want %q", got, want)
+			t.Fatalf("newly grantable are %q, want %q", got, want)
 		}
 	})
 }
@@ -429,7 +429,7 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 		c.domains.enqueue(c.now, Claim{c.add(fmt.Sprintf("waits-%d", i), false, 0, takes(time.Minute, other)).rec.ID, []string{"step-0"}, []string{other}})
 	}
 	if allocated := testing.AllocsPerRun(1, func() { c.domains.NewlyGrantable(c.s, c.now) }); allocated > 5_000 {
-		t.Errorf("it takes %.0f allocations to see that nobody is called, and 400 actions are open", allocated)
+		t.Errorf("it takes %.0f allocations to see that no claim is grantable, and 400 actions are open", allocated)
 	}
 }
 

@@ -101,8 +101,8 @@ const (
 	Expired      ExpiryWarning = "expired"
 )
 
-// ExpiryWarningOf returns the warning level of an expiry time.
-func ExpiryWarningOf(end, now time.Time) ExpiryWarning {
+// ExpiryWarningFor returns the warning level of an expiry time.
+func ExpiryWarningFor(end, now time.Time) ExpiryWarning {
 	const day = 24 * time.Hour
 	switch left := end.Sub(now); {
 	case left <= 0:

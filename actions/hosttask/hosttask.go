@@ -141,9 +141,9 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 	if r.Unless != nil {
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
 		if why != "" || err != nil {
-			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // keep any other pod, because Prove reads its outcome
-				if err = cmp.Or(err, unseen); err != nil {
+			status, lookErr := r.Tasks.Look(ctx, in.Task, in.owner(step))
+			if lookErr != nil || status.State == hosttask.Absent || status.State == hosttask.Lost { // keep any other pod, because Prove reads its outcome
+				if err = cmp.Or(err, lookErr); err != nil {
 					return r.resultOfDo(err, in.Task, r.mayRetry(step), repeated)
 				}
 				return r.outcomeNotDone(in.Task, Outcome{Missing: notRunReason(repeated) + why, Because: why, Failed: repeated})
@@ -162,17 +162,17 @@ func (r run) Do(ctx context.Context, step actions.StepContext, in input) (json.R
 // confirmTrial waits until a task with [hosttask.Task.Trial] has reported its result. It confirms the change if Verify
 // accepts it. Prove then waits for the end of the program, which reports whether it kept the change.
 func (r run) confirmTrial(ctx context.Context, step actions.StepContext, in input) error {
-	var seen hosttask.TaskStatus
+	var status hosttask.TaskStatus
 	wakeUp := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
 	_, err := actions.Await(ctx, wakeUp, func(ctx context.Context) (proof actions.Proof, err error) {
-		seen, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
-		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
-		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one failed check is no reason to stop waiting
+		status, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
+		waits := err != nil || status.State == hosttask.Starting || status.State == hosttask.Running
+		return actions.Proof{Done: !waits, Missing: status.Why}, nil //nolint:nilerr // one failed check is no reason to stop waiting
 	})
-	if seen.State != hosttask.Reported {
+	if status.State != hosttask.Reported {
 		return err // nil if the program has ended, because Prove reads its outcome
 	}
-	result, err := r.read(seen.Result)
+	result, err := r.read(status.Result)
 	if err == nil {
 		err = r.Verify(ctx, step, in.Task.Node, result)
 	}
@@ -245,20 +245,20 @@ func (r run) Prove(ctx context.Context, step actions.StepContext, in input) (act
 	if step.Action.Steps[step.Planned.ID].StartedAt.IsZero() {
 		return r.proofNotBegun(ctx, in.Task)
 	}
-	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
+	status, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
 		// One failed check is no reason to give up a running program.
 		return r.proofWithoutResult(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.mayRetry(step))
 	}
-	switch seen.State {
+	switch status.State {
 	case hosttask.Ended:
-		return r.proofWithResult(ctx, step, in.Task, seen)
+		return r.proofWithResult(ctx, step, in.Task, status)
 	case hosttask.Lost:
-		return r.proofWithoutResult(in.Task, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
+		return r.proofWithoutResult(in.Task, Outcome{Missing: status.Why, Worse: status.Worse}, true)
 	case hosttask.Starting, hosttask.Running, hosttask.Reported:
-		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + becauseText(seen.Why)}, nil
+		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + becauseText(status.Why)}, nil
 	case hosttask.Foreign:
-		return actions.Proof{Missing: seen.Why, Waits: true, Lost: true}, nil
+		return actions.Proof{Missing: status.Why, Waits: true, Lost: true}, nil
 	}
 	return r.proofWithoutPod(ctx, in.Task)
 }
@@ -289,8 +289,8 @@ func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 }
 
 // proofWithResult returns the proof for a task that has a result.
-func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.TaskStatus) (actions.Proof, error) {
-	result, err := r.read(seen.Result)
+func (r run) proofWithResult(ctx context.Context, step actions.StepContext, task hosttask.Task, status hosttask.TaskStatus) (actions.Proof, error) {
+	result, err := r.read(status.Result)
 	if err != nil {
 		return r.proofWithoutResult(task, Outcome{Missing: err.Error()}, true)
 	}

@@ -39,7 +39,7 @@ var shapes = map[string]shape{
 	"ceph-away":                       {about: "A lost primary with three OSDs, asked for by hand while Ceph does not answer.", world: func(s *whole) { s.ceph.Outage(true) }, request: byHand},
 	"rook-unread":                     {about: "A lost primary, asked for by hand while Rook's objects may not be read.", world: func(s *whole) { s.rook.Forbid(readsOfRook...) }, request: byHand},
 	"rook-unread-live":                {about: "A primary that answers, asked for by hand while Rook's objects may not be read.", world: func(s *whole) { s.answers(); s.rook.Forbid(readsOfRook...) }, request: live},
-	"rook-not-managed":                {about: "A lost primary, asked for by hand where Rook is not managed and there is a CephCluster.", world: func(s *whole) { s.unmanaged = true }, request: byHand},
+	"rook-not-managed":                {about: "A lost primary, asked for by hand where Rook is not managed and there is a CephCluster.", world: func(s *whole) { s.nodeListOnlyOnRequest = true }, request: byHand},
 	"rook-left-alone":                 {about: "A lost primary, asked for by hand with --maintain_rook_storage_nodes=false.", request: leavesRook},
 	"live":                            {about: "A primary with three OSDs that answers, asked for by hand.", world: (*whole).answers, request: live},
 	"live-unasked":                    {about: "A primary with three OSDs that is ready, by somebody who could not be asked.", world: (*whole).answers, request: unasked},

@@ -22,7 +22,7 @@ func removesStorage(record journal.ActionRecord) bool {
 
 // changesNodeList reports whether the purge may change the list of storage nodes.
 func (p storagePart) changesNodeList(record journal.ActionRecord) bool {
-	return !p.OnlyOnRequest || journal.PurgeInputOf(record.Request).MaintainRook != nil
+	return !p.NodeListOnlyOnRequest || journal.PurgeInputOf(record.Request).MaintainRook != nil
 }
 
 // leftWarning returns a warning that Rook keeps the node's data, or "" if there is no Rook. A failed read must not hold

@@ -22,21 +22,21 @@ func (s *whole) storageTraces() []string {
 func TestAPurgeRemovesOSDsUnlessAskedNotTo(t *testing.T) {
 	yes, no := true, false
 	for name, test := range map[string]struct {
-		unmanaged bool
-		asked     *bool
-		goes      bool
-		left      []string
+		nodeListOnlyOnRequest bool
+		asked                 *bool
+		goes                  bool
+		left                  []string
 	}{
 		"managed":                       {goes: true},
 		"managed, but asked not to":     {asked: &no},
 		"managed, and asked to":         {asked: &yes, goes: true},
-		"not managed":                   {unmanaged: true, goes: true, left: []string{"storage entry"}},
-		"not managed, but asked to":     {unmanaged: true, asked: &yes, goes: true},
-		"not managed, and asked not to": {unmanaged: true, asked: &no},
+		"not managed":                   {nodeListOnlyOnRequest: true, goes: true, left: []string{"storage entry"}},
+		"not managed, but asked to":     {nodeListOnlyOnRequest: true, asked: &yes, goes: true},
+		"not managed, and asked not to": {nodeListOnlyOnRequest: true, asked: &no},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
-				s.unmanaged = test.unmanaged
+				s.nodeListOnlyOnRequest = test.nodeListOnlyOnRequest
 				before := s.storageTraces()
 				s.ask(journal.ActionRequested{Manual: true, Input: journal.PurgeInput{MaintainRook: test.asked}})
 				s.RunToEnd(s.cfg())
@@ -91,7 +91,7 @@ func TestAllNodesOfRookLoseTheirOSDs(t *testing.T) {
 	for name, request := range map[string]journal.ActionRequested{"by hand": {Manual: true}, "automatic": {}, "live": live} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
-				s.unmanaged = true
+				s.nodeListOnlyOnRequest = true
 				s.rook.UseAllNodes(true)
 				s.reconcile = 30 * time.Second
 				if name == "live" {
@@ -108,7 +108,7 @@ func TestAllNodesOfRookLoseTheirOSDs(t *testing.T) {
 // TestAnEntryFoundLaterIsKeptWhereRookIsNotManaged: Rook could not be read when the purge was planned.
 func TestAnEntryFoundLaterIsKeptWhereRookIsNotManaged(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.unmanaged = true
+		s.nodeListOnlyOnRequest = true
 		s.rook.Forbid(readsOfRook...)
 		s.ask(journal.ActionRequested{Manual: true})
 		r := s.Start(s.cfg())
@@ -144,7 +144,7 @@ func TestAPurgeOfAWorkerWarnsOfRookOnlyWhereThereIsOne(t *testing.T) {
 
 func TestAnAutomaticPurgeIsNotHeldBecauseRookIsNotManaged(t *testing.T) {
 	inWhole(t, func(t *testing.T, s *whole) {
-		s.unmanaged = true
+		s.nodeListOnlyOnRequest = true
 		s.ask(journal.ActionRequested{})
 		began := time.Now()
 		s.RunToEnd(s.cfg())

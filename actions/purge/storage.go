@@ -32,9 +32,9 @@ type Storage struct {
 	Rook Rook
 	// UserManaged is true if the installer manages the list of storage nodes. EKCO then does not change the list.
 	UserManaged bool
-	// OnlyOnRequest is true if maintain_rook_storage_nodes is false. A purge then changes the list of storage nodes only on
-	// request.
-	OnlyOnRequest bool
+	// NodeListOnlyOnRequest is true if maintain_rook_storage_nodes is false. A purge then changes the list of storage
+	// nodes only on request.
+	NodeListOnlyOnRequest bool
 	// Wait is how long a purge waits between marking OSDs out and purging them.
 	Wait time.Duration
 }
@@ -153,7 +153,7 @@ func (p storagePart) readRook(ctx context.Context, record journal.ActionRecord, 
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look for node %s in the CephCluster: %w", node.Name, err)
-	case entry.Name == "" && (p.UserManaged || p.OnlyOnRequest || entry.UseAllNodes):
+	case entry.Name == "" && (p.UserManaged || p.NodeListOnlyOnRequest || entry.UseAllNodes):
 	case p.UserManaged:
 		facts.EntryKept = "the list is the installer's (rook_storage_nodes)"
 	case entry.UseAllNodes:

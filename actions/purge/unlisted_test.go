@@ -59,7 +59,7 @@ func TestAnEntryThatComesAfterThePlanIsRemovedToo(t *testing.T) {
 func TestWhereNobodyAddsNodesAPurgeDoesNotLookForOneThatIsNotListed(t *testing.T) {
 	for name, prepare := range map[string]func(*rooksim.Rook, *Storage){
 		"the list is the user's": func(_ *rooksim.Rook, storage *Storage) { storage.UserManaged = true },
-		"Rook is not managed":    func(_ *rooksim.Rook, storage *Storage) { storage.OnlyOnRequest = true },
+		"Rook is not managed":    func(_ *rooksim.Rook, storage *Storage) { storage.NodeListOnlyOnRequest = true },
 		"all nodes are used":     func(rook *rooksim.Rook, _ *Storage) { rook.UseAllNodes(true) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,8 +93,8 @@ type whole struct {
 	others []string
 	// userManaged is set when the installer owns the list of storage nodes.
 	userManaged bool
-	// unmanaged is set when maintain_rook_storage_nodes is false.
-	unmanaged bool
+	// nodeListOnlyOnRequest is set when maintain_rook_storage_nodes is false.
+	nodeListOnlyOnRequest bool
 }
 
 const clusterStatus = `apiEndpoints:
@@ -145,7 +145,7 @@ func (s *whole) lose() {
 
 // purgeOptions are the product's parts as one incarnation reaches them.
 func (s *whole) purgeOptions(f *actionstest.Fuse) []purge.Option {
-	storage := purge.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, OnlyOnRequest: s.unmanaged}
+	storage := purge.Storage{Ceph: s.ceph, Rook: s.rook, Wait: s.wait, UserManaged: s.userManaged, NodeListOnlyOnRequest: s.nodeListOnlyOnRequest}
 	plane := purge.ControlPlane{Kubeadm: s.Cluster, Etcd: s.etcd.Dial}
 	if f != nil {
 		storage.Ceph, storage.Rook = mortalCeph{s.ceph, f}, mortalRook{s.rook, f}

@@ -12,8 +12,8 @@ import (
 )
 
 type room struct {
-	ceph    Ceph
-	isShort func(code string) bool
+	ceph            Ceph
+	isLowSpaceCheck func(code string) bool
 }
 
 // view is the state of Ceph.
@@ -50,7 +50,7 @@ func (p room) check(ctx context.Context, record journal.ActionRecord, change jou
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	if codes := p.shortCodes(now.health); len(codes) > 0 {
+	if codes := p.lowSpaceCodes(now.health); len(codes) > 0 {
 		return actions.Hold("Ceph reports that space is low (" + strings.Join(codes, ", ") + "), and more copies need more; add disks, or delete data").About("short")
 	}
 	if lacks := now.room.Lacks(now.tree, copies); lacks != "" {
@@ -79,10 +79,10 @@ func futureCopies(of journal.Subject, change journal.RookChange, pools []ceph.Po
 	return copies, actions.Pass()
 }
 
-// shortCodes returns the codes of Ceph's health checks about low space, including muted ones.
-func (p room) shortCodes(health ceph.Health) (codes []string) {
+// lowSpaceCodes returns the codes of Ceph's health checks about low space, including muted ones.
+func (p room) lowSpaceCodes(health ceph.Health) (codes []string) {
 	for _, check := range health.Checks {
-		if p.isShort(check.Code) {
+		if p.isLowSpaceCheck(check.Code) {
 			codes = append(codes, check.Code)
 		}
 	}

@@ -75,7 +75,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 			return nil
 		case ctx.Err() != nil:
 			return f.printInterrupted()
-		case p.isWorker:
+		case p.doesWorkItself:
 			return fmt.Errorf("%s is not finished: %w; its record is in the journal, and the next purge-node or operator resumes it", f.action, err)
 		}
 		back, err := f.reconnect(ctx, err)
@@ -228,7 +228,7 @@ func (f *follower) isDeferred(ctx context.Context) bool {
 		for _, why := range view.Waits(status, action, f.app.words) {
 			f.warn("warning: %s", why)
 		}
-		if f.isWorker {
+		if f.doesWorkItself {
 			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when that is gone", f.action)
 		} else {
 			f.warn("warning: EKCO finishes %s automatically; follow it with: ekco history --action %s --follow", f.action, f.action)
@@ -266,7 +266,7 @@ func (f *follower) printOutcome() error {
 // printInterrupted prints how the work continues without this command.
 func (f *follower) printInterrupted() error {
 	f.sign.clear()
-	if f.isWorker {
+	if f.doesWorkItself {
 		f.warn("interrupted; %s stays open, and the next purge-node or operator resumes it", f.action)
 	} else {
 		f.warn("interrupted; the operator continues %s; follow it with: ekco history --action %s --follow", f.action, f.action)

@@ -15,7 +15,7 @@ var settingsOfWorker = []string{"certificates_dir", "kubeconfig"}
 // warnOfIgnored warns of this command's settings that have no effect, because a process with other settings does the
 // work.
 func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
-	if p.isWorker {
+	if p.doesWorkItself {
 		return
 	}
 	var theirs map[string]string

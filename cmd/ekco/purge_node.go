@@ -84,8 +84,8 @@ type purger struct {
 	app     *app
 	flags   purgeFlags
 	backend api.Backend
-	// isWorker is true if this process does the work.
-	isWorker bool
+	// doesWorkItself is true if this process does the work.
+	doesWorkItself bool
 	// ended is closed if the ring of this process ends early.
 	ended <-chan struct{}
 	// workerIsCommand is true if another command does the work.

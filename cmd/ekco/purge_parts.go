@@ -88,11 +88,11 @@ func purgeOptions(c cluster) []purge.Option {
 		purge.WithResidents(c.kube),
 		purge.WithControlPlane(purge.ControlPlane{Kubeadm: c.kube, Etcd: c.outside.etcd}),
 		purge.WithStorage(purge.Storage{
-			Ceph:          c.outside.ceph,
-			Rook:          c.outside.rook,
-			UserManaged:   c.cfg.RookStorageNodes != "",
-			OnlyOnRequest: !c.cfg.MaintainRookStorageNodes,
-			Wait:          c.cfg.OSDPurgeWait,
+			Ceph:                  c.outside.ceph,
+			Rook:                  c.outside.rook,
+			UserManaged:           c.cfg.RookStorageNodes != "",
+			NodeListOnlyOnRequest: !c.cfg.MaintainRookStorageNodes,
+			Wait:                  c.cfg.OSDPurgeWait,
 		}),
 	}
 }

@@ -46,7 +46,7 @@ func (p *purger) tryConnectOrBecomeWorker(ctx context.Context, cfg config.Config
 	reached, err := p.app.dialOperator(ctx, cfg)
 	switch {
 	case err == nil:
-		p.backend, p.ended, p.isWorker = reached, nil, false
+		p.backend, p.ended, p.doesWorkItself = reached, nil, false
 		p.app.unread.mayEnd.Store(true)
 		p.workerIsCommand = servedByCommand(ctx, reached)
 		return func() error { reached.Close(); return nil }, nil
@@ -63,7 +63,7 @@ func (p *purger) tryConnectOrBecomeWorker(ctx context.Context, cfg config.Config
 	if err != nil {
 		return nil, err
 	}
-	p.backend, p.ended, p.isWorker, p.workerIsCommand = backend, ended, true, false
+	p.backend, p.ended, p.doesWorkItself, p.workerIsCommand = backend, ended, true, false
 	p.app.unread.mayEnd.Store(false)
 	if p.flags.dryRun {
 		p.warn("No operator runs; this command reads the cluster itself, and changes nothing.")

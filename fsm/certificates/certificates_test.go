@@ -39,7 +39,7 @@ func (w *world) facts(left time.Duration, change func(*journal.CertificateFacts)
 			{At: "Secret kurl/other (x)", Subject: "CN=other", NotAfter: end.Add(day)},
 			{At: "Secret kurl/registry-pki (registry.crt)", Subject: "CN=registry", NotAfter: end},
 		},
-		Within: journal.ExpiryWarningOf(end, w.Now),
+		Within: journal.ExpiryWarningFor(end, w.Now),
 	}
 	if change != nil {
 		change(&facts)

@@ -12,7 +12,8 @@ import (
 // Machine is the name of the machine.
 const Machine = "rook"
 
-// nodeMachine is the name of the machine of nodes. This package does not import it, and uses only the methods of [host].
+// nodeMachine is the name of the machine of nodes. This package does not import it, and uses only the methods of
+// [host].
 const nodeMachine = "node"
 
 // The states of a custom resource of Rook, and of Ceph.

@@ -147,7 +147,7 @@ func TestTidyKeepsAPodWhoseProgramMayRunUnreported(t *testing.T) {
 	}
 }
 
-// checking has two programs run on a node, one after the other, and returns what is seen of them.
+// checking has two programs run on a node, one after the other, and returns the status of the second.
 func checking(t *testing.T, program hosttasksim.Program, meanwhile func(*hosttasksim.Cluster)) hosttask.TaskStatus {
 	t.Helper()
 	c := hosttasksim.New()

@@ -119,13 +119,13 @@ func isEKCOs(pod *metav1.ObjectMeta) bool {
 // whyLost returns the reason why a pod cannot succeed any more, or "".
 func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err error) {
 	task := taskOf(pod)
-	seen, ended := task.stateOf(pod, t.age(pod))
+	status, ended := task.stateOf(pod, t.age(pod))
 	switch {
 	case ended:
 		return "", nil
-	case seen.State == Lost:
-		return seen.Why, nil
-	case seen.State != Running || kube.PodReady(pod) || task.LosesNode:
+	case status.State == Lost:
+		return status.Why, nil
+	case status.State != Running || kube.PodReady(pod) || task.LosesNode:
 		return "", nil
 	}
 	node, err := t.nodes.Node(ctx, task.Node)

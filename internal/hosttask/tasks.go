@@ -116,15 +116,15 @@ func (t *Tasks) Make(ctx context.Context, task Task, owner Owner) error {
 }
 
 func (t *Tasks) tryMake(ctx context.Context, task Task, owner Owner) error {
-	seen, err := t.Look(ctx, task, owner)
+	status, err := t.Look(ctx, task, owner)
 	switch {
 	case err != nil:
 		return err
-	case seen.State == Foreign:
-		return &ForeignError{seen.Why}
-	case seen.State == Lost:
+	case status.State == Foreign:
+		return &ForeignError{status.Why}
+	case status.State == Lost:
 		err = t.Remove(ctx, task, owner)
-	case seen.State != Absent:
+	case status.State != Absent:
 		t.places.keep(task.PodName(owner))
 		return nil
 	}
@@ -234,9 +234,9 @@ func NotReady(node kube.Node) string {
 
 // Look returns the state of the task, and copies the new lines of its program's log to EKCO's log.
 func (t *Tasks) Look(ctx context.Context, task Task, owner Owner) (TaskStatus, error) {
-	seen, err := t.look(ctx, task, owner)
-	seen.Why = shortened(seen.Why) // the journal stores it, and the length of a kubelet's message has no limit
-	return seen, err
+	status, err := t.look(ctx, task, owner)
+	status.Why = shortened(status.Why) // the journal stores it, and the length of a kubelet's message has no limit
+	return status, err
 }
 
 func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (TaskStatus, error) {
@@ -250,21 +250,21 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (TaskStatus, e
 	case !owns(&pod.ObjectMeta, owner):
 		return TaskStatus{State: Foreign, Why: fmt.Sprintf("pod %s/%s has the name of EKCO's pod, but EKCO did not create it; delete it", t.namespace, name)}, nil
 	}
-	seen, ended := task.stateOf(pod, t.age(pod))
+	status, ended := task.stateOf(pod, t.age(pod))
 	switch {
 	case ended:
 		return t.readOutcome(ctx, task, pod)
 	case pod.Status.Phase == corev1.PodFailed && task.Then != nil:
-		seen.Why += t.endOfLog(ctx, pod)
-	case seen.State == Running && !kube.PodReady(pod) && !task.LosesNode:
-		return t.lostWithNode(ctx, task, seen)
-	case seen.State == Running:
+		status.Why += t.endOfLog(ctx, pod)
+	case status.State == Running && !kube.PodReady(pod) && !task.LosesNode:
+		return t.lostWithNode(ctx, task, status)
+	case status.State == Running:
 		log := t.copyLog(ctx, task, pod)
 		if outcome, err := outcomeOf(log); err == nil && task.Trial && outcome.Waits {
-			seen.State, seen.Result = Reported, outcome.Result
+			status.State, status.Result = Reported, outcome.Result
 		}
 	}
-	return seen, nil
+	return status, nil
 }
 
 func (t *Tasks) read(ctx context.Context, name string) (*corev1.Pod, error) {
@@ -277,13 +277,13 @@ func owns(pod *metav1.ObjectMeta, owner Owner) bool {
 }
 
 // lostWithNode returns Lost for a running task whose pod is not ready if its node is gone or does not answer.
-func (t *Tasks) lostWithNode(ctx context.Context, task Task, seen TaskStatus) (TaskStatus, error) {
+func (t *Tasks) lostWithNode(ctx context.Context, task Task, status TaskStatus) (TaskStatus, error) {
 	var lost *NodeError
 	err := t.CheckNode(ctx, task)
 	if errors.As(err, &lost) {
 		return TaskStatus{State: Lost, Why: lost.Why + ", while the task ran there"}, nil
 	}
-	return seen, err
+	return status, err
 }
 
 // readOutcome reads the outcome of an ended program from its log.
@@ -292,28 +292,28 @@ func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Ta
 	if task.Then != nil {
 		return t.onItsNode(ctx, task, TaskStatus{State: Ended, Result: json.RawMessage(`{}`)})
 	}
-	seen := TaskStatus{State: Lost}
+	status := TaskStatus{State: Lost}
 	log, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, lastLines)
 	switch {
 	case errors.Is(err, kube.ErrForbidden), errors.Is(err, kube.ErrUnavailable):
 		return TaskStatus{}, fmt.Errorf("read the outcome of host task %s on node %s: %w", task.Name, task.Node, kube.NamePermission(err, "get", "pods/log"))
 	case err != nil: // the kubelet may return it later
-		seen.State, seen.Why = Running, "the program has ended, but its outcome cannot be read: "+err.Error()
-		return seen, nil //nolint:nilerr // it is what was seen
+		status.State, status.Why = Running, "the program has ended, but its outcome cannot be read: "+err.Error()
+		return status, nil //nolint:nilerr // the status reports the error
 	}
 	outcome, err := outcomeOf(log)
 	switch {
 	case err != nil:
-		seen.Why = err.Error()
+		status.Why = err.Error()
 	case outcome.Failed != "":
-		seen.Why, seen.Worse = outcome.Failed, outcome.Worse
+		status.Why, status.Worse = outcome.Failed, outcome.Worse
 	case outcome.Waits:
-		seen.Why, seen.Worse = "the program has ended without saying whether its change was kept", true
+		status.Why, status.Worse = "the program has ended without saying whether its change was kept", true
 	default:
-		seen.State, seen.Result = Ended, outcome.Result
-		return t.onItsNode(ctx, task, seen)
+		status.State, status.Result = Ended, outcome.Result
+		return t.onItsNode(ctx, task, status)
 	}
-	return seen, nil
+	return status, nil
 }
 
 // endOfLog returns the last lines of the log of a program that has failed.
@@ -326,16 +326,16 @@ func (t *Tasks) endOfLog(ctx context.Context, pod *corev1.Pod) string {
 }
 
 // onItsNode returns Lost for an ended task if its node was replaced, because the new node may have run the task.
-func (t *Tasks) onItsNode(ctx context.Context, task Task, seen TaskStatus) (TaskStatus, error) {
+func (t *Tasks) onItsNode(ctx context.Context, task Task, status TaskStatus) (TaskStatus, error) {
 	var lost *NodeError
 	err := t.CheckNode(ctx, task)
 	switch {
 	case !errors.As(err, &lost):
-		return seen, err
+		return status, err
 	case lost.Replaced:
 		return TaskStatus{State: Lost, Why: lost.Why}, nil
 	}
-	return seen, nil
+	return status, nil
 }
 
 // copyLog copies the new lines of a program's log to EKCO's log, and returns the program's whole log. It ignores
@@ -419,8 +419,8 @@ func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal stri
 // unreported; see [Task.LosesNode].
 func (t *Tasks) Tidy(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
-		seen, ended := task.stateOf(pod, t.age(pod))
-		return !ended && seen.State != Running && (!task.LosesNode || seen.State != Starting)
+		status, ended := task.stateOf(pod, t.age(pod))
+		return !ended && status.State != Running && (!task.LosesNode || status.State != Starting)
 	})
 }
 

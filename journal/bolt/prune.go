@@ -30,8 +30,8 @@ type PruneOptions struct {
 // It appends journal.pruned before it removes a file. If it is interrupted between these, the file still exists, and
 // the next Prune appends another event and removes the file.
 func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
-	exports, err := s.aside(files.ExportBase(s.path), exportSuffix, 2, 1, 3)
-	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedSuffix, 1, 2, 3)
+	exports, err := s.aside(files.ExportBase(s.path), exportSuffixPattern, 2, 1, 3)
+	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedSuffixPattern, 1, 2, 3)
 	toRemove := slices.Concat(options.filesToRemove(exports), options.filesToRemove(damaged))
 	if err = errors.Join(err, damagedErr); err == nil && len(toRemove) > 0 {
 		err = s.prune(ctx, toRemove)
@@ -79,22 +79,22 @@ type asideFile struct {
 	numbers []uint64
 }
 
-// The suffixes of exports and damaged files. No file of another journal in the directory matches them.
+// The suffixes of exports and of damaged files. No file of another journal in the directory matches them.
 var (
-	exportSuffix  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
-	damagedSuffix = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
+	exportSuffixPattern  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
+	damagedSuffixPattern = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
 )
 
-// aside returns the files whose name is base plus a suffix that the pattern ends matches, the oldest first. It sorts by
-// the numbers in the suffix; order has the indexes of the groups in ends that match these numbers, the most significant
-// first. It leaves out exports that end after the journal's last event, because these are from an earlier journal at
-// this path.
-func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []asideFile, err error) {
+// aside returns the files whose name is base plus a suffix that matches the pattern, the oldest first. It sorts by the
+// numbers in the suffix; order has the indexes of the groups in the pattern that match these numbers, the most
+// significant first. It leaves out exports that end after the journal's last event, because these are from an earlier
+// journal at this path.
+func (s *Store) aside(base string, pattern *regexp.Regexp, order ...int) (found []asideFile, err error) {
 	last, _, _ := s.published()
 	entries, err := os.ReadDir(filepath.Dir(base))
 	for _, entry := range entries {
 		end, isOurs := strings.CutPrefix(entry.Name(), filepath.Base(base))
-		groups := ends.FindStringSubmatch(end)
+		groups := pattern.FindStringSubmatch(end)
 		if !isOurs || groups == nil || !entry.Type().IsRegular() {
 			continue
 		}
@@ -111,7 +111,7 @@ func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []a
 		}
 		if at, err := time.Parse(files.AsideTime, end[:min(len(end), len(files.AsideTime))]); err == nil {
 			file.Written = at
-		} else if ends == damagedSuffix || file.numbers[0] > last.Seq {
+		} else if pattern == damagedSuffixPattern || file.numbers[0] > last.Seq {
 			continue
 		}
 		found = append(found, file)

@@ -106,7 +106,7 @@ func TestAnExportOfTheSameRangeHasANameOfItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := store.aside(files.ExportBase(path), exportSuffix, 2, 1, 3)
+		found, err := store.aside(files.ExportBase(path), exportSuffixPattern, 2, 1, 3)
 		if err != nil || len(found) != n+1 || found[n].File != name {
 			t.Errorf("%s is not the newest of %s, %v", name, fmt.Sprint(found), err)
 		}

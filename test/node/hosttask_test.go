@@ -134,17 +134,17 @@ func (w *taskWorld) begin(t *testing.T, program ...string) {
 	}
 }
 
-// await waits until the task is that far, and returns what was seen.
-func (w *taskWorld) await(t *testing.T, want hosttask.State, why string) (seen hosttask.TaskStatus) {
+// await waits until the task is that far, and returns its status.
+func (w *taskWorld) await(t *testing.T, want hosttask.State, why string) (status hosttask.TaskStatus) {
 	t.Helper()
 	await.Until(t, await.HangTimeout, "the task is "+string(want), func() (bool, string) {
 		var err error
-		if seen, err = w.tasks.Look(t.Context(), w.task, w.owner); err != nil {
+		if status, err = w.tasks.Look(t.Context(), w.task, w.owner); err != nil {
 			return false, err.Error()
 		}
-		return seen.State == want && strings.Contains(seen.Why, why), fmt.Sprintf("%s: %s", seen.State, seen.Why)
+		return status.State == want && strings.Contains(status.Why, why), fmt.Sprintf("%s: %s", status.State, status.Why)
 	})
-	return seen
+	return status
 }
 
 // uid is that of the task's pod.

@@ -13,16 +13,16 @@ import (
 type lockManager struct{ ring *Ring }
 
 // Take implements actions.Domains.
-func (k lockManager) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
+func (m lockManager) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
 	var unrecordedJump error
-	err = k.ring.ask(ctx, func(s *fsm.State) {
-		switch unrecordedJump = k.ring.unrecordedJump; {
+	err = m.ring.ask(ctx, func(s *fsm.State) {
+		switch unrecordedJump = m.ring.unrecordedJump; {
 		case unrecordedJump != nil:
 		case s.Journal.SafeMode():
 			ok = true // in safe mode, actions that have locks do not continue
 		default:
-			taken, ok = k.ring.domains.Take(s, k.ring.clock.Now(), claim)
-			taken.Stuck = cmp.Or(taken.Stuck, k.ring.notContinuedReason(taken))
+			taken, ok = m.ring.domains.Take(s, m.ring.clock.Now(), claim)
+			taken.Stuck = cmp.Or(taken.Stuck, m.ring.notContinuedReason(taken))
 		}
 	})
 	if err = errors.Join(err, unrecordedJump); err != nil {
@@ -40,8 +40,8 @@ func (r *Ring) notContinuedReason(taken fsm.Taken) string {
 }
 
 // Leave implements actions.Domains. It ignores errors, because locks do not matter after the loop has ended.
-func (k lockManager) Leave(action, step string) {
-	_ = k.ring.do(context.Background(), func(*fsm.State) { k.ring.domains.Leave(action, step) })
+func (m lockManager) Leave(action, step string) {
+	_ = m.ring.do(context.Background(), func(*fsm.State) { m.ring.domains.Leave(action, step) })
 }
 
 // updateLocksAtStepStart updates the locks when the start of a step is recorded.

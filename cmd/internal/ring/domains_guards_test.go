@@ -34,10 +34,10 @@ func TestTheLoopLetsInAsLongAsItKnowsTheTime(t *testing.T) {
 		}
 	}()
 	defer func() { close(end); <-ended }()
-	keeper := lockManager{r}
+	locks := lockManager{r}
 	take := func(action, step string, want bool, unrecordedJump error) {
 		t.Helper()
-		_, ok, err := keeper.Take(t.Context(), fsm.Claim{Action: action, Steps: []string{step}, Domains: []string{"storage"}})
+		_, ok, err := locks.Take(t.Context(), fsm.Claim{Action: action, Steps: []string{step}, Domains: []string{"storage"}})
 		if ok != want || !errors.Is(err, unrecordedJump) {
 			t.Errorf("%s of %s is let in: %v, %v", step, action, ok, err)
 		}
@@ -45,13 +45,13 @@ func TestTheLoopLetsInAsLongAsItKnowsTheTime(t *testing.T) {
 	take("first", "a", true, nil)
 	take("first", "b", true, nil)
 	take("second", "s", false, nil)
-	keeper.Leave("first", "a")
+	locks.Leave("first", "a")
 	take("second", "s", false, nil)
 	r.updateLocksAtStepStart(journal.Decoded{Event: journal.Event{Action: "first"}, Body: &journal.StepStarted{Step: "b"}}) // and ended
 	take("second", "s", true, nil)
-	keeper.Leave("second", "s")
+	locks.Leave("second", "s")
 	take("first", "a", true, nil)
-	keeper.Leave("first", "a")
+	locks.Leave("first", "a")
 	r.unrecordedJump = errors.New("the clock is elsewhere")
 	take("second", "s", false, r.unrecordedJump)
 }

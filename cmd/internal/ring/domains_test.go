@@ -185,12 +185,12 @@ func TestOnlyWhoseTurnHasComeIsCalled(t *testing.T) {
 	}
 	r.wakeNext()
 	if len(asked.told) != 0 || len(other.told) != 0 {
-		t.Error("somebody was called while the domain is taken")
+		t.Error("an action was woken while the domain is taken")
 	}
 	r.domains.Leave("before", "")
 	r.wakeNext()
 	if len(asked.told) != 1 || len(other.told) != 0 {
-		t.Errorf("the next was called %d times, the one after it %d times", len(asked.told), len(other.told))
+		t.Errorf("the next was woken %d times, the one after it %d times", len(asked.told), len(other.told))
 	}
 }
 

@@ -50,7 +50,7 @@ func (s Store) Facts(ctx context.Context, known map[string]journal.CertificateFa
 		facts, is := s.of(ctx, node)
 		if !is {
 			facts, is = known[node.Name]
-			facts.Within = within(facts, time.Now())
+			facts.Within = expiryWarning(facts, time.Now())
 		}
 		if !is {
 			return
@@ -81,7 +81,7 @@ func (s Store) of(ctx context.Context, node kube.Node) (facts journal.Certificat
 	facts.Version = journal.CertificateFactsVersion
 	facts.Certificates = []journal.Certificate{certificates.Facts("kubelet at "+address, leaf)}
 	facts.Unrenewed = unrenewed(leaf)
-	facts.Within = within(facts, time.Now())
+	facts.Within = expiryWarning(facts, time.Now())
 	return facts, true
 }
 
@@ -100,9 +100,10 @@ func unrenewed(leaf *x509.Certificate) string {
 	return byRequest
 }
 
-// within returns the warning level of a certificate. A kubelet that renews its certificate requests a new one when a
-// tenth to a third of the validity is left. For such a kubelet, within returns "" while more than a tenth is left.
-func within(facts journal.CertificateFacts, now time.Time) journal.ExpiryWarning {
+// expiryWarning returns the warning level of a certificate. A kubelet that renews its certificate requests a new one
+// when a tenth to a third of the validity is left. For such a kubelet, expiryWarning returns "" while more than a tenth
+// is left.
+func expiryWarning(facts journal.CertificateFacts, now time.Time) journal.ExpiryWarning {
 	if len(facts.Certificates) == 0 {
 		return ""
 	}
@@ -110,5 +111,5 @@ func within(facts journal.CertificateFacts, now time.Time) journal.ExpiryWarning
 	if facts.Unrenewed != byNobody && is.NotAfter.Sub(now) > is.NotAfter.Sub(is.NotBefore)/10 {
 		return ""
 	}
-	return journal.ExpiryWarningOf(is.NotAfter, now)
+	return journal.ExpiryWarningFor(is.NotAfter, now)
 }

@@ -164,7 +164,7 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: EKCO renews nothing there until one of them is corrected",
 			node.Name, skew.Abs().Round(time.Minute), map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
 	}
-	facts.Within = within(facts)
+	facts.Within = expiryWarning(facts)
 	return facts
 }
 
@@ -173,11 +173,11 @@ func ofFiles(all []journal.Certificate) bool {
 	return slices.ContainsFunc(all, func(c journal.Certificate) bool { return strings.HasPrefix(c.At, "/") })
 }
 
-func within(facts journal.CertificateFacts) journal.ExpiryWarning {
+func expiryWarning(facts journal.CertificateFacts) journal.ExpiryWarning {
 	if len(facts.Certificates) == 0 {
 		return ""
 	}
-	return journal.ExpiryWarningOf(facts.Ends(), time.Now())
+	return journal.ExpiryWarningFor(facts.Ends(), time.Now())
 }
 
 // The name of the ConfigMap, and the key of the time in it.

@@ -32,7 +32,7 @@ func ReadCA(_ context.Context, dir, path string, now time.Time) (journal.Certifi
 		facts.Certificates = append(facts.Certificates, certificates.Facts(filepath.Join(dir, filepath.FromSlash(path)), certificate))
 	}
 	if len(bundle) > 0 {
-		facts.Within = journal.ExpiryWarningOf(facts.Ends(), now)
+		facts.Within = journal.ExpiryWarningFor(facts.Ends(), now)
 	}
 	return facts, nil
 }

@@ -184,7 +184,7 @@ func (s *Store) facts(b bundle, all []stored) journal.CertificateFacts {
 		}
 	}
 	now := time.Now()
-	facts.Within = journal.ExpiryWarningOf(facts.Ends(), now)
+	facts.Within = journal.ExpiryWarningFor(facts.Ends(), now)
 	if len(facts.Certificates) == 0 {
 		facts.Within = ""
 	}

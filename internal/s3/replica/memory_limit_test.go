@@ -14,16 +14,16 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
+func TestMemoryLimitWaitsForRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newMemoryLimit(10)
-		first, _ := r.acquire(t.Context(), 6)
-		second, _ := r.acquire(t.Context(), 4)
+		limit := newMemoryLimit(10)
+		first, _ := limit.acquire(t.Context(), 6)
+		second, _ := limit.acquire(t.Context(), 4)
 		var mu sync.Mutex
 		var taken []int
 		go func() {
 			for _, bytes := range []int{1, 25, 1} {
-				release, _ := r.acquire(t.Context(), bytes)
+				release, _ := limit.acquire(t.Context(), bytes)
 				mu.Lock()
 				taken = append(taken, bytes)
 				mu.Unlock()
@@ -53,14 +53,14 @@ func TestWhatHasNoRoomWaitsUntilEnoughIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestWaitingForRoomEndsWithTheContext(t *testing.T) {
-	r := newMemoryLimit(10)
-	if _, ok := r.acquire(t.Context(), 100); !ok {
+func TestWaitForMemoryEndsWithContext(t *testing.T) {
+	limit := newMemoryLimit(10)
+	if _, ok := limit.acquire(t.Context(), 100); !ok {
 		t.Fatal("an unused limit refuses 100 bytes")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, ok := r.acquire(ctx, 1); ok {
+	if _, ok := limit.acquire(ctx, 1); ok {
 		t.Error("a used-up limit permits more")
 	}
 }
@@ -104,7 +104,7 @@ func TestManyVersionsWithAttributesOfTheirOwnKeepNoMoreThanThereIsRoomFor(t *tes
 	}
 }
 
-func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
+func TestListingStopsAtMemoryLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := func(yield func(s3.Version, error) bool) {
 			for i := range 100 {

@@ -57,30 +57,30 @@ var hopelessReasons = []string{
 
 // stateOf returns the state of a pod. age is the time since EKCO first saw the pod. If the program has ended, stateOf
 // returns Running and sets ended, because it does not read the outcome in the log.
-func (t Task) stateOf(pod *corev1.Pod, age time.Duration) (seen TaskStatus, ended bool) {
-	seen = TaskStatus{State: Lost}
+func (t Task) stateOf(pod *corev1.Pod, age time.Duration) (status TaskStatus, ended bool) {
+	status = TaskStatus{State: Lost}
 	waits := waitingState(pod)
 	switch phase := pod.Status.Phase; {
 	case phase == corev1.PodSucceeded:
-		seen.State = Running
-		return seen, true
+		status.State = Running
+		return status, true
 	case phase == corev1.PodFailed:
-		seen.Why = "its pod failed: " + failureReason(pod)
+		status.Why = "its pod failed: " + failureReason(pod)
 	case pod.DeletionTimestamp != nil:
-		seen.Why = "its pod was deleted"
+		status.Why = "its pod was deleted"
 	case slices.Contains(hopelessReasons, waits.Reason):
-		seen.Why = fmt.Sprintf("its pod cannot start on node %s: %s: %s", t.Node, waits.Reason, cmp.Or(waits.Message, "image "+t.Image))
+		status.Why = fmt.Sprintf("its pod cannot start on node %s: %s: %s", t.Node, waits.Reason, cmp.Or(waits.Message, "image "+t.Image))
 	case phase == corev1.PodRunning && age > t.Longest():
-		seen.Worse = t.Trial
-		seen.Why = fmt.Sprintf("its pod still runs, %s after its time was over: check the kubelet of node %s", (age - t.start() - t.limit()).Round(time.Second), t.Node)
+		status.Worse = t.Trial
+		status.Why = fmt.Sprintf("its pod still runs, %s after its time was over: check the kubelet of node %s", (age - t.start() - t.limit()).Round(time.Second), t.Node)
 	case phase == corev1.PodRunning:
-		seen.State = Running
+		status.State = Running
 	case age > t.start() && (!t.LosesNode || t.Trial || age > t.Longest()): // otherwise the program may run unreported
-		seen.Why = fmt.Sprintf("its pod has not started on node %s within %s%s", t.Node, t.start(), waitingReason(waits))
+		status.Why = fmt.Sprintf("its pod has not started on node %s within %s%s", t.Node, t.start(), waitingReason(waits))
 	default:
-		seen.State, seen.Why = Starting, "its pod starts"+waitingReason(waits)
+		status.State, status.Why = Starting, "its pod starts"+waitingReason(waits)
 	}
-	return seen, false
+	return status, false
 }
 
 // waitingReason returns a text with the kubelet's reason why a container waits, or "".

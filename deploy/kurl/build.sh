@@ -31,8 +31,8 @@ templates() {
 	from_deploy configmap.yaml | sed -n 's/^    //p' >"$1/config.yaml"
 }
 
-# add_image NAME ARCHIVE HINT adds an image's archive, compressed or not, to the package. If there is no such file, it
-# prints HINT, which says what to do.
+# add_image NAME ARCHIVE HINT IMAGE adds an image's archive, compressed or not, to the package. If there is no such file,
+# it prints HINT, which says what to do. The archive must have IMAGE.
 add_image() {
 	if [ ! -e "$2" ]; then
 		echo "build.sh: images/$1.tar.gz is not in the package: $3" >&2
@@ -43,11 +43,11 @@ add_image() {
 	else
 		cat "$2" >"$work/$1.tar"
 	fi
-	check_image "$work/$1.tar" "$2"
+	check_image "$work/$1.tar" "$2" "$4"
 	gzip -9nc "$work/$1.tar" >"$addon/images/$1.tar.gz"
 }
 
-# check_image TAR NAME ends the build if an image's archive is truncated, or lacks a file that its manifest or index
+# check_image TAR NAME IMAGE ends the build if an image's archive is truncated, or lacks a file that its manifest or index
 # lists. containerd may import such an archive, but its containers do not start. The format is Docker's, OCI's, or both.
 check_image() {
 	local dir=$work/files file list
@@ -58,6 +58,7 @@ check_image() {
 	else
 		list=$(digests "$dir" | sed 's|^|blobs/sha256/|')
 	fi
+	grep -qsE "\"(docker\.io/(library/)?)?$3\"" "$dir"/{manifest,index}.json || incomplete "$2" "it has no image with the name $3"
 	[ -n "$list" ] || incomplete "$2" "it has neither manifest.json nor index.json"
 	for file in $list; do
 		[ -e "$dir/$file" ] || incomplete "$2" "$file is missing"
@@ -92,8 +93,8 @@ cp "$here"/{install.sh,loadbalancer.sh,merge.awk,host-preflight.yaml} "$root/dep
 templates "$addon/templates"
 haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/templates/config.yaml")
 sed "s#__VERSION__#$VERSION#; s#__HAPROXY__#$haproxy#" "$here/Manifest" >"$addon/Manifest"
-add_image ekco "$ekco_image" "there is no $ekco_image; run make image"
-add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "${HAPROXY_IMAGE_ARCHIVE:+there is no $HAPROXY_IMAGE_ARCHIVE; }set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image"
+add_image ekco "$ekco_image" "there is no $ekco_image; run make image" "replicated/ekco:$VERSION"
+add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "${HAPROXY_IMAGE_ARCHIVE:+there is no $HAPROXY_IMAGE_ARCHIVE; }set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image" "$haproxy"
 find "$addon" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 tar --create --directory "$out" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" addons/ekco |
 	gzip -n >"$out/package.tmp"

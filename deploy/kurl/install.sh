@@ -24,7 +24,7 @@ function ekco_pre_init() {
 
 # kURL calls ekco in each run of the installer, also if the cluster already runs workloads.
 function ekco() {
-    ekco_needs bail kubernetes_resource_exists load_images log logStep logSuccess logWarn spinner_until
+    ekco_needs bail kubernetes_resource_exists log logStep logSuccess logWarn spinner_until
     local from to=$DIR/kustomize/ekco
     from=$(ekco_addon_dir)
     logStep "Installing EKCO $EKCO_VERSION"
@@ -37,6 +37,7 @@ function ekco() {
     ekco_write_config "$from" "$to"
     ekco_check_config "$to"
     ekco_write_manifests "$from" "$to"
+    ekco_check_unchanged
     kubectl apply -k "$to" || ekco_api_failed "apply the manifests in $to"
     ekco_label_rook
     ekco_install_purge_command "$from"
@@ -49,7 +50,7 @@ function ekco_already_applied() { ekco; }
 
 # kURL's upgrade.sh calls ekco_join also on nodes that already run workloads.
 function ekco_join() {
-    ekco_needs bail kubernetes_is_master load_images logStep
+    ekco_needs bail kubernetes_is_master logStep
     if [ "${MASTER:-}" = 1 ] || kubernetes_is_master; then
         ekco_install_purge_command "$(ekco_addon_dir)"
     fi
@@ -65,11 +66,18 @@ function ekco_post_init() {
     address=$(kubectl get nodes --selector="$(kubernetes_get_control_plane_label)" \
         -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}') ||
         ekco_api_failed "read the address of the first primary"
-    address=${address%% *} # a dual-stack node has two
-    case $address in *:*) address="[$address]" ;; esac
     # kURL prints this address in the join command.
     # shellcheck disable=SC2034
-    EKCO_ADDRESS=$address:31880
+    EKCO_ADDRESS=$(ekco_url_host "$address"):31880
+}
+
+# ekco_url_host ADDRESS prints an address as part of a URL. Of the two addresses of a dual-stack node it prints the first.
+function ekco_url_host() {
+    case ${1%% *} in
+    '['*) echo "$1" ;;
+    *:*:*) echo "[${1%% *}]" ;;
+    *) echo "${1%% *}" ;;
+    esac
 }
 
 # --- Configuration ----------------------------------------------------------------------------------------------
@@ -79,6 +87,7 @@ function ekco_post_init() {
 # fields in its last run.
 function ekco_read_live() {
     local live output code=0
+    EKCO_LIVE_VERSION=$(ekco_live_version) || ekco_api_failed "read ConfigMap kurl/ekco-config"
     # $() removes newlines at the end. The "#", a comment in YAML, keeps them.
     live=$(kubectl -n kurl get configmap ekco-config --ignore-not-found \
         -o jsonpath='{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}{"\n"}{.data.config\.yaml}{"\n#"}') ||
@@ -88,18 +97,35 @@ function ekco_read_live() {
     # An administrator may have written it in any style that YAML permits, so EKCO's own parser reads it.
     output=$(ekco_run flatten-config "$(cd "$1" && pwd):/kustomize" flatten-config /kustomize/config.yaml /kustomize/live 2>&1) || code=$?
     if [ $code = 2 ]; then
-        bail "Cannot read the settings in ConfigMap kurl/ekco-config: $output. Nothing was applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
+        ekco_bail "Cannot read the settings in ConfigMap kurl/ekco-config: $output. Nothing was applied. Correct them (kubectl -n kurl edit configmap ekco-config) and run the installer again."
     fi
     ekco_needs_run $code "$output"
+}
+
+function ekco_live_version() {
+    kubectl -n kurl get configmap ekco-config --ignore-not-found -o jsonpath='{.metadata.resourceVersion}'
+}
+
+# ekco_check_unchanged ends the installer if the ConfigMap is no longer the one that ekco_read_live read.
+function ekco_check_unchanged() {
+    local version
+    version=$(ekco_live_version) || ekco_api_failed "read ConfigMap kurl/ekco-config"
+    [ "$version" = "$EKCO_LIVE_VERSION" ] ||
+        ekco_bail "Another program has just changed ConfigMap kurl/ekco-config. Nothing was applied. Run the installer again."
 }
 
 # ekco_write_config FROM TO writes TO/config.yaml. A key that ekco_settings prints gets that value. Any other key keeps
 # its value in the cluster, or gets its default if the cluster has none.
 function ekco_write_config() {
+    local line
     ekco_save "$2/settings" ekco_settings "$2/live"
+    # They would make the file invalid, and EKCO could not name the field.
+    if line=$(LC_ALL=C grep -am 1 $'[\001-\010\013-\037]' "$2/settings"); then
+        ekco_bail "$(ekco_field "${line%%:*}") has a control character. Nothing was applied. Correct the value and run the installer again."
+    fi
     ekco_save "$2/merged" awk -f "$1/merge.awk" file=settings "$2/settings" file=live "$2/live" file=base "$1/templates/config.yaml"
     ekco_save "$2/config.yaml" sed '/^#/d' "$2/merged"
-    sed -n 's/^#//p' "$2/merged" | while IFS= read -r line; do logWarn "$line"; done
+    sed -n 's/^#//p' "$2/merged" | while IFS= read -r line; do ekco_warn "$line"; done
     # kURL prints this token in the join command.
     # shellcheck disable=SC2034
     EKCO_AUTH_TOKEN=$(sed -n 's/^storage_migration_auth_token: *//p' "$2/config.yaml" | tr -d "\"' ")
@@ -140,7 +166,7 @@ function ekco_settings() {
 # ekco_set KEY VALUE prints "KEY: VALUE", with quotes if VALUE is not a plain word.
 function ekco_set() {
     local plain='^[A-Za-z0-9]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$'
-    if [[ $2 =~ $plain ]]; then
+    if [[ $2 =~ $plain && $2 != null ]]; then
         echo "$1: $2"
     elif [ -z "$2" ]; then
         echo "$1: \"\""
@@ -189,11 +215,13 @@ function ekco_kotsadm() {
 # ekco_token LIVE prints the token in the cluster, because join commands that kURL printed earlier contain it. If the
 # cluster has none, it prints a new one.
 function ekco_token() {
-    local key=storage_migration_auth_token live
+    local key=storage_migration_auth_token live token
     if live=$(grep -i -m 1 "^$key: .*[^\" ]" "$1"); then
         echo "$key:${live#*:}"
     else
-        printf '%s: "%s"\n' $key "$(head -c 1024 /dev/urandom | LC_ALL=C tr -dc A-Za-z0-9 | cut -c 1-64)"
+        token=$(head -c 1024 /dev/urandom | LC_ALL=C tr -dc A-Za-z0-9 | cut -c 1-64)
+        [ ${#token} = 64 ] || return 1
+        echo "$key: \"$token\""
     fi
 }
 
@@ -208,19 +236,19 @@ function ekco_check_config() {
             fi
             echo "$line" >&2
         done <<<"$output"
-        bail "EKCO would not start with this configuration. Nothing was applied. Correct the values above and run the installer again."
+        ekco_bail "EKCO would not start with this configuration. Nothing was applied. Correct the values above and run the installer again."
     fi
     ekco_needs_run $code "$output"
     case $output in
-    *'(pod_image_overrides)'*) bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing was applied. Remove the field and run the installer again." ;;
+    *'(pod_image_overrides)'*) ekco_bail "ekco.podImageOverrides is set, but EKCO $EKCO_VERSION cannot replace images. Nothing was applied. Remove the field and run the installer again." ;;
     esac
     # The first line says that the configuration is valid.
-    sed 1d <<<"$output" | while IFS= read -r line; do logWarn "EKCO: $line"; done
+    sed 1d <<<"$output" | while IFS= read -r line; do ekco_warn "EKCO: $line"; done
 }
 
 # ekco_needs_run CODE OUTPUT ends the installer if ekco failed for another reason than an invalid configuration.
 function ekco_needs_run() {
-    [ "$1" = 0 ] || bail "Cannot check the configuration with EKCO's image: $2. Fix that and run the installer again."
+    [ "$1" = 0 ] || ekco_bail "Cannot check the configuration with EKCO's image: $2. Fix that and run the installer again."
 }
 
 # ekco_field KEY prints where an administrator sets KEY: the installer's field, or the ConfigMap.
@@ -233,6 +261,7 @@ function ekco_field() {
     envoy_pods_not_ready_duration) echo ekco.envoyPodsNotReadyDuration ;;
     rook_minimum_node_count) echo rook.minimumNodeCount ;;
     rook_storage_class) echo rook.storageClassName ;;
+    rook_storage_nodes) echo rook.nodes ;;
     minio_namespace) echo minio.namespace ;;
     *) echo "$1 in ConfigMap kurl/ekco-config" ;;
     esac
@@ -248,7 +277,7 @@ function ekco_write_manifests() {
     minio=$(ekco_minio_namespace)
     # Not md5sum, because hosts in FIPS mode refuse it.
     hash=$(grep -v '^storage_migration_auth_token:' "$to/config.yaml" | sha256sum) ||
-        bail "Cannot compute the checksum of $to/config.yaml. The error is above. Fix it and run the installer again."
+        ekco_bail "Cannot compute the checksum of $to/config.yaml. The error is above. Fix it and run the installer again."
     hash=${hash%% *}
     tolerations=$(kubectl -n kurl get deployment ekc-operator --ignore-not-found -o jsonpath='{.spec.template.spec.tolerations}') ||
         ekco_api_failed "read Deployment kurl/ekc-operator"
@@ -295,7 +324,7 @@ function ekco_configmap() {
 function ekco_wants_scaling() {
     [ "${ROOK_MINIMUM_NODE_COUNT:-0}" -gt 1 ] || return 1
     if [ "$ROOK_MINIMUM_NODE_COUNT" -lt 3 ]; then
-        logWarn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO ignores values below 3"
+        ekco_warn "rook.minimumNodeCount is $ROOK_MINIMUM_NODE_COUNT: EKCO ignores values below 3"
     fi
     ! ekco_exists storageclass "${STORAGE_CLASS:-distributed}" scaling
 }
@@ -315,7 +344,7 @@ function ekco_has_namespace() { [[ $'\n'$EKCO_NAMESPACES$'\n' == *$'\n'"namespac
 # bail would end only the subshell.
 function ekco_exists() {
     local found
-    found=$(kubectl get "$@" --ignore-not-found -o name) || ekco_api_failed "read $*"
+    found=$(kubectl get "$1" --ignore-not-found -o name -- "${@:2}") || ekco_api_failed "read $*"
     [ -n "$found" ]
 }
 
@@ -326,13 +355,17 @@ function ekco_install_purge_command() {
     if ! cmp -s "$1/ekco-purge-node" "$to"; then
         ekco_save "$to" cat "$1/ekco-purge-node"
     fi
-    chmod u+x "$to" || ekco_cannot_write "$to"
+    [ -x "$to" ] || chmod u+x "$to" || ekco_cannot_write "$to"
 }
 
 function ekco_load_override_images() {
+    local file
     if [ -n "${EKCO_POD_IMAGE_OVERRIDES:-}" ] && [ "${AIRGAP:-}" = 1 ] && [ -d "$DIR/image-overrides" ]; then
         logStep "Loading the images of ekco.podImageOverrides"
-        load_images "$DIR/image-overrides"
+        for file in "$DIR"/image-overrides/*; do
+            zcat -f "$file" | ekco_import_image || # kURL's load_images expects compressed archives
+                ekco_bail "Cannot load the images in $file. The error is above. Fix it and run the installer again."
+        done
     fi
 }
 
@@ -343,11 +376,11 @@ function ekco_wait_for_overrides() {
     if [ -z "${EKCO_POD_IMAGE_OVERRIDES:-}" ]; then return 0; fi
     ekco_load_override_images
     logStep "Waiting until EKCO replaces images in new pods"
-    until spinner_until $seconds kubernetes_resource_exists default mutatingwebhookconfigurations pod-image-overrides.kurl.sh; do
+    until ekco_until $seconds kubernetes_resource_exists default mutatingwebhookconfigurations pod-image-overrides.kurl.sh; do
         reason=$(ekco_why_no_webhook)
         if [ -z "$reason" ]; then
             if ekco_exists mutatingwebhookconfigurations pod-image-overrides.kurl.sh; then return 0; fi
-            bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. To see why, run kubectl -n kurl logs deploy/ekc-operator. Fix that and run the installer again."
+            ekco_bail "EKCO has not registered its webhook pod-image-overrides.kurl.sh within 5 minutes. To see why, run kubectl -n kurl logs deploy/ekc-operator. Fix that and run the installer again."
         fi
         log "EKCO does not replace images yet: $reason"
         seconds=30
@@ -358,6 +391,15 @@ function ekco_wait_for_overrides() {
 function ekco_why_no_webhook() {
     ekco_exec 30 ekco explain pod-image-overrides 2>/dev/null | sed -n 's/^not yet: //p' || true
 }
+
+# ekco_until SECONDS FUNCTION ARGUMENT... runs a function each second until it succeeds or the time is over. kURL's
+# spinner_until does not count the time that the function itself takes.
+function ekco_until() {
+    EKCO_DEADLINE=$((SECONDS + $1))
+    spinner_until "$1" ekco_succeeds_or_late "${@:2}" && "${@:2}"
+}
+
+function ekco_succeeds_or_late() { [ "$SECONDS" -ge "$EKCO_DEADLINE" ] || "$@"; }
 
 # ekco_addon_dir prints the directory of this add-on's files.
 function ekco_addon_dir() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
@@ -385,6 +427,15 @@ function ekco_ctr() {
     ctr ${address:+--address "$address"} --namespace k8s.io "$@"
 }
 
+# ekco_import_image reads an archive with images from its standard input.
+function ekco_import_image() {
+    if ekco_has_docker; then
+        docker load
+    else
+        ekco_ctr images import -
+    fi
+}
+
 # ekco_needs_image IMAGE NAME ends the installer if the image is not on this host. The package has it in
 # images/NAME.tar.gz.
 function ekco_needs_image() {
@@ -393,13 +444,14 @@ function ekco_needs_image() {
     load="gunzip -c $file | ctr -n k8s.io images import -"
     if ekco_has_docker; then
         load="docker load -i $file"
+        docker version >/dev/null || ekco_bail "Cannot ask Docker for image $1. The error is above. Check that Docker runs (systemctl status docker), and run the installer again."
         if docker image inspect "$1" >/dev/null 2>&1; then return 0; fi
     else
         found=$(ekco_ctr images list --quiet "name==$(ekco_full_name "$1")") ||
-            bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs (systemctl status containerd), and run the installer again."
+            ekco_bail "Cannot ask containerd for image $(ekco_full_name "$1"). The error is above. Check that containerd runs (systemctl status containerd), and run the installer again."
         if [ -n "$found" ]; then return 0; fi
     fi
-    bail "Image $(ekco_full_name "$1") is not on this host. Load it ($load) or, if that file does not exist, pull it. Then run the installer again."
+    ekco_bail "Image $(ekco_full_name "$1") is not on this host. Load it ($load) or, if that file does not exist, pull it. Then run the installer again."
 }
 
 # ekco_run NAME MOUNT ARGUMENT... runs ekco in a container. MOUNT is HOSTDIR:DIR[:ro], or empty.
@@ -416,7 +468,8 @@ function ekco_run() {
         options=(--mount "type=bind,src=$from,dst=$to,options=rbind:${mode:-rw}")
     fi
     ekco_remove_container "$name"
-    ekco_ctr run --rm ${options[@]+"${options[@]}"} "$(ekco_full_name "$image")" "$name" ekco "$@"
+    # ctr reads its standard input, which is the installer itself in "curl ... | bash".
+    ekco_ctr run --rm ${options[@]+"${options[@]}"} "$(ekco_full_name "$image")" "$name" ekco "$@" </dev/null
 }
 
 # ekco_remove_container NAME removes the container if it exists, for example because an earlier installer was killed.
@@ -425,13 +478,24 @@ function ekco_remove_container() {
         docker rm --force "$1" >/dev/null 2>&1 || true
         return 0
     fi
-    if [ -z "$(ekco_ctr containers list --quiet "id==$1" || true)" ]; then return 0; fi
-    ekco_ctr tasks kill --signal SIGKILL "$1" >/dev/null 2>&1 || true
-    ekco_ctr tasks delete --force "$1" >/dev/null 2>&1 || true
-    ekco_ctr containers delete "$1" >/dev/null 2>&1 || true
+    if [ -n "$(ekco_ctr containers list --quiet "id==$1" || true)" ]; then
+        ekco_ctr tasks kill --signal SIGKILL "$1" >/dev/null 2>&1 || true
+        ekco_ctr tasks delete --force "$1" >/dev/null 2>&1 || true
+        ekco_ctr containers delete "$1" >/dev/null 2>&1 || true
+    fi
+    # ctr creates the snapshot before the container, so a killed ctr can leave a snapshot alone.
+    ekco_ctr snapshots remove "$1" >/dev/null 2>&1 || true
 }
 
 # --- Errors -----------------------------------------------------------------------------------------------------
+
+# kURL's functions use their text as a format of printf. So "%" and "\" in a text from outside are doubled.
+function ekco_bail() { bail "$(ekco_literal "$1")"; }
+function ekco_warn() { logWarn "$(ekco_literal "$1")"; }
+function ekco_literal() {
+    local text=${1//\\/\\\\}
+    printf '%s' "${text//[%]/%%}"
+}
 
 # ekco_needs FUNCTION... ends the installer if kURL lacks one of these functions, and lists the missing ones.
 function ekco_needs() {
@@ -445,17 +509,19 @@ function ekco_needs() {
     fi
 }
 
-# ekco_save FILE COMMAND... writes the command's output to a file. If FILE is a symbolic link, it writes to the target.
+# ekco_save FILE COMMAND... writes the command's output to a file, or leaves the file as it was if the command fails. If
+# FILE is a symbolic link, it writes to the target.
 function ekco_save() {
-    local file=$1
+    local file=$1 text
     shift
-    { { [ -d "${file%/*}" ] || mkdir -p "${file%/*}"; } && "$@" >"$file"; } || ekco_cannot_write "$file"
+    text=$("$@") || ekco_cannot_write "$file"
+    { { [ -d "${file%/*}" ] || mkdir -p "${file%/*}"; } && printf '%s\n' "$text" >"$file"; } || ekco_cannot_write "$file"
 }
 
 function ekco_cannot_write() {
-    bail "Cannot write $1. The error is above. Free some space or make the file writable, and run the installer again."
+    ekco_bail "Cannot write $1. The error is above. Free some space or make the file writable, and run the installer again."
 }
 
 function ekco_api_failed() {
-    bail "Cannot $1. The error is above. Check that the Kubernetes API answers (kubectl get nodes), and run the installer again."
+    ekco_bail "Cannot $1. The error is above. Check that the Kubernetes API answers (kubectl get nodes), and run the installer again."
 }

@@ -8,27 +8,33 @@
 function ekco_bootstrap_internal_lb() {
     ekco_needs bail commandExists kubernetes_is_master log logStep sleep_spinner spinner_until
     local manifest=$EKCO_HOST_ETC/kubernetes/manifests/haproxy.yaml before='' serves='' primaries
+    primaries=$(ekco_lb_primaries)
     logStep "Setting up the internal load balancer"
     ekco_needs_image "$(ekco_image host_task_image)" ekco
+    # Without network access, the kubelet cannot pull HAProxy's image.
+    if [ "${AIRGAP:-}" = 1 ]; then ekco_needs_image "$(ekco_image internal_load_balancer_haproxy_image)" haproxy; fi
     if [ -e "$manifest" ]; then
         before=$(stat --format=%y "$manifest")
         if ekco_lb_answers; then serves=1; fi
     fi
+    # HAProxy reads the file only when it starts. A killed installer can have left it empty or truncated.
+    if [ -n "$serves" ] && [ -n "$primaries" ] && ! grep -qs '^ *server ' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"; then
+        ekco_lb_write_config "$primaries"
+    fi
     # If the content is the same, ekco does not write the file, and the modification time stays.
     ekco_run haproxy-manifest "$EKCO_HOST_ETC:/host/etc" generate-haproxy-manifest \
         --file=/host/etc/kubernetes/manifests/haproxy.yaml --image="$(ekco_image internal_load_balancer_haproxy_image)" ||
-        bail "EKCO cannot write $manifest. Fix the error above and run the installer again."
+        ekco_bail "EKCO cannot write $manifest. Fix the error above and run the installer again."
     ekco_lb_readable
     if [ -n "$serves" ]; then
         if [ "$(stat --format=%y "$manifest")" != "$before" ]; then
             log "The kubelet restarts the load balancer, because its manifest has changed"
             sleep_spinner 60
         fi
-        spinner_until 300 ekco_lb_answers ||
-            bail "The load balancer does not answer at https://localhost:6444/healthz after 5 minutes. Look at its pod (kubectl -n kube-system get pods -l app=kurl-haproxy), then run the installer again."
+        ekco_until 300 ekco_lb_answers ||
+            ekco_bail "The load balancer does not answer at https://localhost:6444/healthz after 5 minutes. Look at its pod (kubectl -n kube-system get pods -l app=kurl-haproxy), then run the installer again."
         return 0
     fi
-    primaries=$(ekco_lb_primaries)
     if [ -z "$primaries" ]; then return 0; fi
     ekco_lb_write_config "$primaries"
     ekco_lb_start_temporary
@@ -56,7 +62,7 @@ function ekco_lb_answers() {
 function ekco_lb_write_config() {
     local file=$EKCO_HOST_ETC/haproxy/haproxy.cfg config
     config=$(ekco_run haproxy-config '' generate-haproxy-config --primary-host="$1") || config=''
-    [ -n "$config" ] || bail "EKCO cannot generate $file for the primaries $1. Fix the error above and run the installer again."
+    [ -n "$config" ] || ekco_bail "EKCO cannot generate $file for the primaries $1. Fix the error above and run the installer again."
     ekco_save "$file.new" printf '%s\n' "$config"
     if cmp -s "$file.new" "$file"; then
         rm -f "$file.new"
@@ -65,7 +71,7 @@ function ekco_lb_write_config() {
     elif [ -e "$file" ] && cat "$file.new" >"$file" && cmp -s "$file.new" "$file"; then
         rm -f "$file.new"
     else
-        mv -f "$file.new" "$file" || ekco_cannot_write "$file"
+        mv -fT "$file.new" "$file" || ekco_cannot_write "$file"
     fi
     ekco_lb_readable
 }
@@ -92,10 +98,10 @@ function ekco_lb_start_temporary() {
         docker run --detach --rm --name bootstrap-lb --publish 6444:6444 --volume "$from:$to:ro" "$image" >/dev/null || started=0
     else
         ekco_ctr run --detach --net-host --mount "type=bind,src=$from,dst=$to,options=rbind:ro" \
-            "$(ekco_full_name "$image")" bootstrap-lb || started=0
+            "$(ekco_full_name "$image")" bootstrap-lb </dev/null || started=0
     fi
     if [ $started = 0 ]; then
-        bail "Cannot start HAProxy in container bootstrap-lb. Fix the error above and run the installer again."
+        ekco_bail "Cannot start HAProxy in container bootstrap-lb. Fix the error above and run the installer again."
     fi
 }
 
@@ -104,7 +110,7 @@ function ekco_lb_start_temporary() {
 # kURL calls the next two hooks with the old and the new address. Either may be empty.
 function ekco_handle_load_balancer_address_change_pre_init() {
     ekco_needs bail cert_has_san kubernetes_pod_completed kubernetes_pod_started logStep logWarn spinner_until
-    local host node
+    local host node address
     if ! ekco_host_differs "${1:-}" "${2:-}"; then return 0; fi
     host=$(ekco_host "$2")
     ekco_needs_host_name "$host"
@@ -113,8 +119,12 @@ function ekco_handle_load_balancer_address_change_pre_init() {
         ekco_regenerate_certificate "$node" "--add-alt-names=$host"
     done
     for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
-        spinner_until 120 cert_has_san "$node:6443" "$host" ||
-            logWarn "The API server at $node:6443 does not serve a certificate for $host after 2 minutes. If clients refuse its certificate later, run the installer again."
+        # Not every host can resolve the names of nodes.
+        address=$(kubectl get node "$node" -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}') ||
+            ekco_api_failed "read the address of node $node"
+        address=$(ekco_url_host "${address:-$node}")
+        ekco_until 120 cert_has_san "$address:6443" "$host" ||
+            ekco_warn "The API server at $address:6443 does not serve a certificate for $host after 2 minutes. If clients refuse its certificate later, run the installer again."
     done
 }
 
@@ -141,19 +151,19 @@ function ekco_handle_load_balancer_address_change_kubeconfigs() {
         options="--exclude=$node --internal --server=https://localhost:6444"
     else
         ekco_needs_host_name "$node" "${API_SERVICE_ADDRESS:-}"
-        options="--exclude=$node --server=https://$API_SERVICE_ADDRESS"
+        options="--exclude=$node --server=https://$(ekco_url_host "$API_SERVICE_ADDRESS")"
     fi
     logStep "Pointing the kubelets of the other nodes to the load balancer's new address"
     # The file may have the result of an earlier change.
     ekco_exec 30 /bin/bash -c ": >$log" || ekco_api_failed "run a command in EKCO's pod"
     # If the connection hangs, end it and read the result.
     ekco_exec 120 /bin/bash -c "ekco change-load-balancer $options &>$log" || true
-    spinner_until 600 ekco_lb_change_ended ||
-        bail "EKCO has not pointed all kubelets to the new address within 10 minutes. To see why, run kubectl -n kurl exec deploy/ekc-operator -- ekco status. Fix that and run the installer again."
+    ekco_until 600 ekco_lb_change_ended ||
+        ekco_bail "EKCO has not pointed all kubelets to the new address within 10 minutes. To see why, run kubectl -n kurl exec deploy/ekc-operator -- ekco status. Fix that and run the installer again."
     result=$(ekco_exec 10 cat $log) || ekco_api_failed "read $log in EKCO's pod"
     case $result in
     *'Result: success'*) logSuccess "All kubelets use the new address" ;;
-    *) bail "EKCO has not pointed all kubelets to the new address: $result" ;;
+    *) ekco_bail "EKCO has not pointed all kubelets to the new address: $result" ;;
     esac
 }
 
@@ -186,7 +196,7 @@ function ekco_needs_host_name() {
     local name
     for name in "$@"; do
         case $name in
-        '' | *[!]A-Za-z0-9.:_[-]*) bail "\"$name\" is not a host name or an IP address. Correct the load balancer's address and run the installer again." ;;
+        '' | *[!]A-Za-z0-9.:_[-]*) ekco_bail "\"$name\" is not a host name or an IP address. Correct the load balancer's address and run the installer again." ;;
         esac
     done
 }
@@ -198,14 +208,14 @@ function ekco_regenerate_certificate() {
     kubectl -n default delete pod "$pod" --ignore-not-found --force --grace-period=0 >/dev/null 2>&1 || true
     sed "s#__NODE__#$1#g; s#__OPTION__#$2#; s#__IMAGE__#$(ekco_image host_task_image)#" "$(ekco_addon_dir)/templates/regen-cert.yaml" |
         kubectl -n default create -f - >/dev/null || ekco_api_failed "create pod default/$pod"
-    spinner_until 120 kubernetes_pod_started "$pod" default ||
-        bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."
+    ekco_until 120 kubernetes_pod_started "$pod" default ||
+        ekco_bail "Pod default/$pod has not started within 2 minutes. To see why, run kubectl -n default describe pod $pod. Fix that and run the installer again."
     # The connection to the kubelet may hang.
     timeout --foreground 120 kubectl -n default logs --follow "$pod" || true
-    spinner_until 10 kubernetes_pod_completed "$pod" default || true
+    ekco_until 10 kubernetes_pod_completed "$pod" default || true
     phase=$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}') || ekco_api_failed "read pod default/$pod"
     if [ "$phase" != Succeeded ]; then
-        bail "Pod default/$pod failed and did not change the API server's certificate on $1. The pod's log is above. Fix the error and run the installer again."
+        ekco_bail "Pod default/$pod should have changed the API server's certificate on $1, but its phase is $phase. Its log is above. Fix the error and run the installer again."
     fi
     kubectl -n default delete pod "$pod" >/dev/null || true
 }

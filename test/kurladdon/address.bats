@@ -30,7 +30,8 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 }
 
 @test "the new host is added to the certificates of the other primaries" {
-	printf '%s\n' "primary-2:6443 fd00::7" "primary-3:6443 fd00::7" >"$STATE/sans"
+	# The host may not resolve the names of nodes.
+	printf '%s\n' "10.0.0.2:6443 fd00::7" "[fd00::3]:6443 fd00::7" >"$STATE/sans"
 	changes pre_init lb.example:6443 "[fd00::7]:6443"
 	ok
 	silent WARN
@@ -45,13 +46,13 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 		called "kubectl -n default logs --follow regen-cert-$node"
 		[ ! -e "$STATE/cluster/pod/regen-cert-$node" ]
 	done
-	called "spinner_until 120 cert_has_san primary-3:6443 fd00::7"
+	called "spinner_until 120 ekco_succeeds_or_late cert_has_san [fd00::3]:6443 fd00::7"
 }
 
 @test "a certificate without the new host causes only a warning" {
 	changes pre_init lb.example new.example
 	ok
-	says "WARN The API server at primary-2:6443 does not serve a certificate for new.example"
+	says "WARN The API server at 10.0.0.2:6443 does not serve a certificate for new.example"
 }
 
 @test "the old host is removed from the certificates after the change" {

@@ -49,6 +49,57 @@ load world
 	not_called spinner_until
 }
 
+@test "text from outside with % and backslashes is printed as it is" {
+	installs
+	edits -e 's|^certificates_dir: .*|certificates_dir: "/etc/50% off\\\\n%s"|' -e '$aa%z: 1'
+	installs ROOK_NODES='- name: "100%"'
+	ok
+	says 'a%z'
+	says 'keeps certificates_dir at /etc/50% off\\n%s;'
+	says 'changes rook_storage_nodes from empty to - name: \"100%\"'
+	edits '$aa%z: 2'
+	installs
+	refused "Cannot read the settings in ConfigMap kurl/ekco-config" "key a%z is set already"
+}
+
+@test "a change of the ConfigMap during the run is not overwritten" {
+	installs
+	edits '$ajournal_retention: 24h'
+	echo 's/^journal_retention: .*/journal_retention: 48h/' >"$STATE/edits-during"
+	installs
+	refused "Another program has just changed ConfigMap kurl/ekco-config" "Run the installer again"
+	installs
+	ok
+	has "journal_retention: 48h"
+}
+
+@test "without random bytes there is no installation without a token" {
+	printf '#!/bin/sh\nexit 1\n' >head
+	chmod +x head
+	installs PATH="$PWD:$PATH"
+	refused "Cannot write ./kustomize/ekco/settings"
+	not_called "kubectl apply"
+}
+
+@test "a run that is killed in ctr is repaired by the next one" {
+	touch "$STATE/ctr-killed"
+	installs
+	[ "$status" -ne 0 ]
+	[ -e "$STATE/containers/flatten-config.snapshot" ]
+	rm "$STATE/ctr-killed"
+	installs
+	ok
+}
+
+@test "the installer may be read from standard input" {
+	# As in "curl https://kurl.sh/ID | sudo bash": what ctr reads, bash does not.
+	run bash <<-END
+		installer.sh install || exit 7
+		exit 5
+	END
+	[ "$status" -eq 5 ] || fails "exit code $status"
+}
+
 @test "unsupported settings and unknown keys are reported" {
 	installs
 	edits '$aunknown_key: 1'

@@ -227,11 +227,16 @@ applied() { (cd "$STATE/applied" && echo *); }
 @test "override images are loaded only in air-gapped installations" {
 	run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh join
 	ok
-	not_called load_images
+	not_called "images import"
 	mkdir image-overrides
+	echo plain >image-overrides/a.tar
+	echo compressed | gzip >image-overrides/b.tar.gz
 	run env EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1 installer.sh join
 	ok
-	called "load_images ./image-overrides"
+	[ "$(cat "$STATE/imported")" = $'plain\ncompressed' ] || fails "$(cat "$STATE/imported")"
+	touch "$STATE/containerd-down"
+	run env EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1 installer.sh join
+	refused "Cannot load the images in ./image-overrides/a.tar"
 }
 
 @test "the hook waits 5 minutes for the webhook, or longer if EKCO gives a reason" {
@@ -261,7 +266,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 }
 
 @test "a missing function of kURL is reported" {
-	for name in bail load_images kubernetes_resource_exists; do
+	for name in bail kubernetes_resource_exists; do
 		installs KURL_LACKS=$name
 		refused "does not have: $name."
 	done
@@ -276,6 +281,10 @@ applied() { (cd "$STATE/applied" && echo *); }
 	not_called "kubectl apply"
 	installs DOCKER_VERSION=20.10
 	refused "docker load"
+	touch "$STATE/containerd-down"
+	installs DOCKER_VERSION=20.10
+	refused "Cannot ask Docker for image replicated/ekco:v0.29.0" "systemctl status docker"
+	rm "$STATE/containerd-down"
 	cp images "$STATE/images"
 	touch "$STATE/containerd-down"
 	installs
@@ -292,7 +301,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 # StorageClass, or leave out Rook's permissions.
 @test "an API failure is reported, and a second run repairs the installation" {
 	touch "$STATE/cluster/namespace/"{kurl,rook-ceph}
-	for call in kubectl "get configmap ekco-config" "get namespaces" "get deployment ekc-operator" "get storageclass distributed scaling"; do
+	for call in kubectl "get configmap ekco-config" "get namespaces" "get deployment ekc-operator" "get storageclass"; do
 		api_fails_at "$call"
 		installs MINIO_VERSION=1 ROOK_VERSION=1.12.8 ROOK_MINIMUM_NODE_COUNT=3
 		refused "run the installer again" "refused"

@@ -2,15 +2,18 @@
 # Stand-ins for the functions of kURL's scripts that the add-on calls. They do not wait: spinner_until counts each
 # attempt as $KURL_STEP seconds. If $KURL_SLEEP is set, it really waits that many seconds after each attempt.
 
-log() { echo "$*" >&2; }
-logStep() { echo "STEP $*" >&2; }
-logSuccess() { echo "SUCCESS $*" >&2; }
-logWarn() { echo "WARN $*" >&2; }
-logFail() { echo "FAIL $*" >&2; }
-
-bail() {
-	echo "BAIL $*" >&2
-	exit 1
+# As in kURL, all of these but log use the text as a format of printf.
+# shellcheck disable=SC2059
+{
+	log() { printf '%s\n' "$1" >&2; }
+	logStep() { printf "STEP $1\n" >&2; }
+	logSuccess() { printf "SUCCESS $1\n" >&2; }
+	logWarn() { printf "WARN $1\n" >&2; }
+	logFail() { printf "FAIL $1\n" >&2; }
+	bail() {
+		printf "BAIL $1\n" >&2
+		exit 1
+	}
 }
 
 commandExists() { command -v "$1" >/dev/null; }
@@ -42,5 +45,4 @@ kubernetes_pod_completed() { case "$(kubernetes_pod_phase "$@")" in Failed | Suc
 # Each line of $STATE/sans is an address and a name for which its certificate is valid.
 cert_has_san() { grep -qxF "$1 $2" "$STATE/sans" 2>/dev/null; }
 
-load_images() { echo "load_images $1" >>"$STATE/calls"; }
 kubeadm_get_containerd_sock() { echo /run/containerd/containerd.sock; }

@@ -6,6 +6,7 @@ manifest=kubernetes/manifests/haproxy.yaml
 bootstrapped() {
 	mkdir -p "$EKCO_HOST_ETC/haproxy"
 	[ -e "$EKCO_HOST_ETC/$manifest" ] || run installer.sh call ekco_bootstrap_internal_lb
+	[ -e "$EKCO_HOST_ETC/haproxy/haproxy.cfg" ] || printf 'backend x\n    server primary 10.0.0.9:6443\n' >"$EKCO_HOST_ETC/haproxy/haproxy.cfg"
 	touch "$STATE/lb-answers"
 	: >"$STATE/calls"
 }
@@ -52,7 +53,30 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$(stat -c %Y "$EKCO_HOST_ETC/$manifest")" = "$(date -d 2020-01-01 +%s)" ]
 	not_called sleep_spinner
 	[ ! -e "$STATE/containers/bootstrap-lb" ]
-	[ ! -e "$EKCO_HOST_ETC/haproxy/haproxy.cfg" ]
+	grep -q 10.0.0.9 "$EKCO_HOST_ETC/haproxy/haproxy.cfg" # EKCO keeps it current
+}
+
+@test "a truncated configuration is written again while HAProxy still answers" {
+	bootstrapped
+	: >"$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	bootstraps
+	ok
+	[ ! -s "$EKCO_HOST_ETC/haproxy/haproxy.cfg" ] # the primaries are unknown
+	bootstraps PRIMARY_HOST=10.0.0.1
+	ok
+	grep -q 'server k8s-primary-0 10.0.0.1:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	[ ! -e "$STATE/containers/bootstrap-lb" ]
+}
+
+@test "without network access a missing image of HAProxy is reported before the manifest is written" {
+	bootstrapped
+	sed -i 's/haproxy:3.4.2/haproxy:2.9.1/' "$EKCO_HOST_ETC/$manifest"
+	sed -i /haproxy/d "$STATE/images"
+	bootstraps AIRGAP=1
+	refused "Image docker.io/library/haproxy:3.4.2-alpine3.24 is not on this host"
+	grep -q 'haproxy:2.9.1' "$EKCO_HOST_ETC/$manifest"
+	bootstraps
+	ok
 }
 
 @test "a changed manifest is written, and the hook waits for the kubelet" {
@@ -62,7 +86,7 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	ok
 	grep -q 'haproxy:3.4.2' "$EKCO_HOST_ETC/$manifest"
 	called "sleep_spinner 60"
-	called "spinner_until 300 ekco_lb_answers"
+	called "spinner_until 300 ekco_succeeds_or_late ekco_lb_answers"
 }
 
 @test "without a primary the hook writes no configuration" {

@@ -68,7 +68,7 @@ func TestTemplatesEqualManifestsOfDeploy(t *testing.T) {
 func TestPackageHasTheFilesThatKURLReads(t *testing.T) {
 	t.Parallel()
 	images := t.TempDir()
-	archives := map[string]string{"ekco": ociArchive(t), "haproxy": dockerArchive(t)}
+	archives := map[string]string{"ekco": ociArchive(t), "haproxy": dockerArchive(t, haproxyImage)}
 	write(t, filepath.Join(images, "ekco.tar"), archives["ekco"], 0o600)
 	write(t, filepath.Join(images, "haproxy.tar"), archives["haproxy"], 0o600)
 	if out, err := exec.CommandContext(t.Context(), "gzip", filepath.Join(images, "haproxy.tar")).CombinedOutput(); err != nil {
@@ -119,10 +119,12 @@ func archive(t *testing.T, files ...file) string {
 	return out.String()
 }
 
+const haproxyImage = "haproxy:3.4.2-alpine3.24"
+
 // dockerArchive has the format of "docker save".
-func dockerArchive(t *testing.T) string {
+func dockerArchive(t *testing.T, image string) string {
 	t.Helper()
-	return archive(t, file{"manifest.json", `[{"Config":"config.json","RepoTags":["haproxy:3.4.2-alpine3.24"],"Layers":["1/layer.tar"]}]`},
+	return archive(t, file{"manifest.json", `[{"Config":"config.json","RepoTags":["` + image + `"],"Layers":["1/layer.tar"]}]`},
 		file{"config.json", "{}"}, file{"1/layer.tar", "a layer"})
 }
 
@@ -140,14 +142,15 @@ func ociArchive(t *testing.T) string {
 		config, layer := digest(`{"architecture":"`+architecture+`"}`), digest("layer of "+architecture)
 		images = append(images, digest(`{"config":`+config+`,"layers":[`+layer+`]}`))
 	}
-	index := digest(`{"manifests":[` + strings.Join(images, ",") + `]}`)
+	index := strings.TrimSuffix(digest(`{"manifests":[`+strings.Join(images, ",")+`]}`), "}") +
+		`,"annotations":{"io.containerd.image.name":"docker.io/replicated/ekco:` + version.Get().Version + `"}}`
 	return archive(t, append([]file{{"index.json", `{"manifests":[` + index + `]}`}, {"oci-layout", `{}`}}, files...)...)
 }
 
 // TestBuildRefusesIncompleteImages: some archives are truncated between two files, where tar reports nothing.
 func TestBuildRefusesIncompleteImages(t *testing.T) {
 	t.Parallel()
-	oci, docker := ociArchive(t), dockerArchive(t)
+	oci, docker := ociArchive(t), dockerArchive(t, "replicated/ekco:"+version.Get().Version)
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
 	if _, err := w.Write([]byte(oci)); err != nil {
@@ -160,6 +163,7 @@ func TestBuildRefusesIncompleteImages(t *testing.T) {
 	for name, image := range map[string]string{
 		"empty": "", "no archive": "ekco's image", "an archive of something else": archive(t, file{"a", "b"}),
 		"a layer is truncated": docker[:5*block+3], "a layer is missing": docker[:4*block], "OCI: a layer is missing": oci[:len(oci)-4*block-2*block],
+		"another image":    dockerArchive(t, haproxyImage),
 		"another checksum": strings.Replace(oci, "layer of arm64", "layer of ARM64", 1), "compressed and truncated": zipped.String()[:zipped.Len()/2],
 	} {
 		dir, path := t.TempDir(), filepath.Join(t.TempDir(), "ekco.tar")

@@ -11,10 +11,12 @@ setup_file() {
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export STATE=$PWD/state PATH=$BATS_TEST_DIRNAME/fakes:$BATS_TEST_DIRNAME:$PATH EKCO_HOST_ETC=$PWD/etc EKCO_HOST_BIN=$PWD/bin
-	mkdir -p state/cluster/{configmap,deployment,namespace,pod,storageclass,mutatingwebhookconfigurations} kurl/kustomize etc/kubernetes/manifests bin
+	mkdir -p state/cluster/{node,configmap,deployment,namespace,pod,storageclass,mutatingwebhookconfigurations} kurl/kustomize etc/kubernetes/manifests bin
 	ln -s "$BATS_FILE_TMPDIR/package/addons" kurl/addons
 	printf '%s\n' {,docker.io/}replicated/ekco:v0.29.0 {,docker.io/library/}haproxy:3.4.2-alpine3.24 >state/images
 	echo "10.0.0.1" >state/addresses
+	echo 10.0.0.2 >state/cluster/node/primary-2
+	echo fd00::3 10.0.0.3 >state/cluster/node/primary-3 # both families
 	: >state/calls
 	cd kurl || return 1
 }

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -199,6 +200,52 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 	if len(sums) != 1 {
 		t.Errorf("there are %d different packages", len(sums))
+	}
+}
+
+// TestPackageIsTheSameOnEveryHost: two builds on one host do not show what depends on its users, umask and file system.
+func TestPackageIsTheSameOnEveryHost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	build := packageBuild(t, dir, "VERSION=v9.8.7", "EKCO_IMAGE_ARCHIVE=/nowhere")
+	build.Args = append([]string{"sh", "-c", `umask 077 && exec "$0" "$@"`}, build.Args...)
+	build.Path = "/bin/sh"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	zipped, err := gzip.NewReader(strings.NewReader(content(t, dir, "ekco-9.8.7.tar.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(zipped); ; {
+		header, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode := int64(0o644)
+		if header.Typeflag == tar.TypeDir {
+			mode = 0o755
+		}
+		if header.Mode != mode || header.Uid != 0 || header.Gid != 0 || header.Uname != "" || header.Gname != "" || header.ModTime.Unix() != 1790000000 {
+			t.Errorf("%s has mode %o, owner %d:%d %q:%q, time %s", header.Name, header.Mode, header.Uid, header.Gid, header.Uname, header.Gname, header.ModTime)
+		}
+		names = append(names, header.Name)
+	}
+	if !slices.IsSorted(names) || len(names) < 15 {
+		t.Errorf("the files are %q, want them in order", names)
+	}
+	addon := filepath.Join(dir, "addons/ekco/9.8.7")
+	for file, want := range map[string]string{
+		"templates/deployment.yaml": "image: replicated/ekco:v9.8.7\n", "templates/config.yaml": "host_task_image: replicated/ekco:v9.8.7\n",
+		"Manifest": "docker.io/replicated/ekco:v9.8.7\n",
+	} {
+		if !strings.Contains(content(t, addon, file), want) {
+			t.Errorf("%s has no %q", file, want)
+		}
 	}
 }
 

@@ -323,6 +323,50 @@ func TestScriptsAreShortAndHaveOnlyFunctions(t *testing.T) {
 	}
 }
 
+// TestHooksNameTheFunctionsOfKURLThatTheyCall: an older kURL may lack one, and the hook must say which before it starts.
+func TestHooksNameTheFunctionsOfKURLThatTheyCall(t *testing.T) {
+	t.Parallel()
+	bodies := map[string]string{}
+	var text string
+	for _, script := range scripts {
+		text += regexp.MustCompile(`(?m)^ *#.*`).ReplaceAllString(content(t, script), "") + "\n"
+	}
+	for _, f := range regexp.MustCompile(`(?ms)^function (\w+)\(\) \{(?:\n(.*?)^\}| ([^\n]*) \}$)`).FindAllStringSubmatch(text, -1) {
+		bodies[f[1]] = f[2] + f[3]
+	}
+	var ofKURL []string
+	for _, f := range regexp.MustCompile(`(?m)^(\w+)\(\) \{`).FindAllStringSubmatch(content(t, "kurl.sh"), -1) {
+		ofKURL = append(ofKURL, f[1])
+	}
+	needs := regexp.MustCompile(`(?m)^ *ekco_needs (.*)`)
+	calls := func(body, name string) bool {
+		return regexp.MustCompile(`(?m)(^ *|[;|&({] ?|\b(if|elif|until|while|then|do|else|!) |spinner_until \S+ )` + name + `([ ;)]|$)`).MatchString(body)
+	}
+	for _, hook := range []string{
+		"ekco", "ekco_join", "ekco_post_init", "ekco_bootstrap_internal_lb", "ekco_handle_load_balancer_address_change_pre_init",
+		"ekco_handle_load_balancer_address_change_post_init", "ekco_handle_load_balancer_address_change_kubeconfigs",
+	} {
+		named := needs.FindStringSubmatch(bodies[hook])
+		if named == nil {
+			t.Errorf("%s does not call ekco_needs", hook)
+			continue
+		}
+		// A hook that another hook calls names its functions itself.
+		for seen, queue := map[string]bool{hook: true}, []string{hook}; len(queue) > 0; queue = queue[1:] {
+			for _, name := range ofKURL {
+				if calls(bodies[queue[0]], name) && !slices.Contains(strings.Fields(named[1]), name) {
+					t.Errorf("%s does not name %s, which %s calls", hook, name, queue[0])
+				}
+			}
+			for name := range bodies {
+				if !seen[name] && name != "ekco" && !needs.MatchString(bodies[name]) && regexp.MustCompile(`\b`+name+`\b`).MatchString(bodies[queue[0]]) {
+					seen[name], queue = true, append(queue, name)
+				}
+			}
+		}
+	}
+}
+
 func isAllowedOutsideOfFunctions(line string) bool {
 	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "function ") || strings.HasPrefix(line, `: "${`) ||
 		line == `. "${BASH_SOURCE[0]%/*}/loadbalancer.sh"`

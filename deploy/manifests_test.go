@@ -284,7 +284,7 @@ func TestTheServiceHasTheOneNodePort(t *testing.T) {
 	if s.Namespace+"/"+s.Name != "kurl/ekc-operator" || s.Spec.Type != corev1.ServiceTypeNodePort || s.Spec.Selector["app"] != "ekc-operator" {
 		t.Errorf("service is %s/%s, %s, selects %v", s.Namespace, s.Name, s.Spec.Type, s.Spec.Selector)
 	}
-	if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 8080 || s.Spec.Ports[0].NodePort != 31880 {
+	if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 8080 || s.Spec.Ports[0].TargetPort.IntValue() != 8080 || s.Spec.Ports[0].NodePort != 31880 {
 		t.Errorf("ports are %+v, want 8080 on node port 31880", s.Spec.Ports)
 	}
 }

@@ -130,7 +130,7 @@ func TestTheDeploymentIsTheOneInstallersKnow(t *testing.T) {
 	if d.Namespace+"/"+d.Name != "kurl/ekc-operator" || *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("deployment is %s/%s, %d replicas, %s", d.Namespace, d.Name, *d.Spec.Replicas, d.Spec.Strategy.Type)
 	}
-	if d.Spec.Selector.MatchLabels["app"] != "ekc-operator" || d.Spec.Template.Labels["app"] != "ekc-operator" {
+	if d.Spec.Selector.MatchLabels["app"] != "ekc-operator" || d.Spec.Template.Labels["app"] != "ekc-operator" || d.Labels["app"] != "ekc-operator" {
 		t.Error("label app is not ekc-operator")
 	}
 	if pod.ServiceAccountName != "ekco" || len(pod.Containers) != 1 {

@@ -264,7 +264,7 @@ func TestTheJournalIsOnTheNodesOwnDisk(t *testing.T) {
 		case v.ConfigMap != nil:
 			source = "configmap " + v.ConfigMap.Name
 		case v.EmptyDir != nil:
-			source = "empty"
+			source = "empty up to " + v.EmptyDir.SizeLimit.String()
 		}
 		got[mount.MountPath] = fmt.Sprintf("%s readonly=%t", source, mount.ReadOnly)
 	}
@@ -272,7 +272,7 @@ func TestTheJournalIsOnTheNodesOwnDisk(t *testing.T) {
 		"/etc/ekco":           "configmap ekco-config readonly=true",
 		"/etc/kubernetes/pki": "host /etc/kubernetes/pki Directory readonly=true",
 		"/var/lib/ekco":       "host /var/lib/ekco DirectoryOrCreate readonly=false",
-		"/tmp":                "empty readonly=false",
+		"/tmp":                "empty up to 64Mi readonly=false",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("mounts are %v, want %v", got, want)

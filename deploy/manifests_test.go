@@ -186,10 +186,11 @@ func TestTheContainerIsTheOneInstallersKnow(t *testing.T) {
 func TestOnlyAProcessThatHangsIsRestarted(t *testing.T) {
 	pod := only[*appsv1.Deployment](t, read(t, "deployment.yaml")).Spec.Template.Spec
 	for name, test := range map[string]struct {
-		probe   *corev1.Probe
-		atLeast time.Duration
+		probe            *corev1.Probe
+		atLeast, answers time.Duration
 	}{
-		"startup": {pod.Containers[0].StartupProbe, 10 * time.Minute}, "liveness": {pod.Containers[0].LivenessProbe, time.Minute},
+		"startup":  {pod.Containers[0].StartupProbe, 10 * time.Minute, 5 * time.Minute},
+		"liveness": {pod.Containers[0].LivenessProbe, time.Minute, 30 * time.Second},
 	} {
 		if test.probe == nil || test.probe.HTTPGet == nil || test.probe.HTTPGet.Path != "/healthz" || test.probe.HTTPGet.Port.IntValue() != 8080 {
 			t.Errorf("the %s probe is %v", name, test.probe)
@@ -197,6 +198,10 @@ func TestOnlyAProcessThatHangsIsRestarted(t *testing.T) {
 		}
 		if patience := time.Duration(test.probe.PeriodSeconds*test.probe.FailureThreshold) * time.Second; patience < test.atLeast {
 			t.Errorf("the %s probe gives up after %s", name, patience)
+		}
+		// A node that is short of CPU answers late.
+		if patience := time.Duration(test.probe.TimeoutSeconds*test.probe.FailureThreshold) * time.Second; patience < test.answers {
+			t.Errorf("the %s probe has only %s for late answers", name, patience)
 		}
 		if test.probe.TerminationGracePeriodSeconds != nil {
 			t.Errorf("the %s probe has a time to end of its own", name)

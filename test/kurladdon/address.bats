@@ -100,6 +100,8 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 
 # pod COMMAND creates a stand-in for EKCO's pod, which runs COMMAND for "ekco change-load-balancer". Its log is
 # $STATE/log.
+	changes post_init 'a"]; $(touch pwned)' b
+	refused 'is not a host name or an IP address'
 pod() {
 	cat >"$STATE/pod" <<-END
 		#!/bin/bash

@@ -33,6 +33,13 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ -z "$(find "$EKCO_HOST_ETC" -type f)" ]
 }
 
+@test "a second primary that joins gets the addresses that kURL passes, not its own" {
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 MASTER=1 PRIMARY_HOST=10.0.0.1 PRIVATE_ADDRESS=10.0.0.2 installer.sh join
+	ok
+	grep -q '10.0.0.1:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	! grep '10.0.0.2:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+}
+
 @test "with Docker the temporary load balancer publishes its port" {
 	bootstraps DOCKER_VERSION=20.10 PRIMARY_HOST=10.0.0.1,fd00::2
 	ok

@@ -70,6 +70,8 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	grep -q 'haproxy:3.4.2' "$EKCO_HOST_ETC/$manifest"
 	called "sleep_spinner 60"
 	called "spinner_until 300 ekco_lb_answers"
+	# An error of HAProxy is no answer, and a proxy must not answer for it.
+	called "curl --silent --output /dev/null --fail --insecure --noproxy * --max-time 5 https://localhost:6444/healthz"
 }
 
 @test "without primaries no configuration is written" {

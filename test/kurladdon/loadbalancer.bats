@@ -102,6 +102,15 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$inode" = "$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" ]
 }
 
+@test "the configuration of a running load balancer becomes readable" {
+	bootstrapped
+	(umask 077 && mkdir -p "$EKCO_HOST_ETC/haproxy" && touch "$EKCO_HOST_ETC/haproxy/haproxy.cfg")
+	chmod 700 "$EKCO_HOST_ETC/haproxy"
+	bootstraps
+	ok
+	[ "$(stat -c %a "$EKCO_HOST_ETC/haproxy" "$EKCO_HOST_ETC/haproxy/haproxy.cfg" | xargs)" = "755 644" ] || fails "$(ls -la "$EKCO_HOST_ETC/haproxy")"
+}
+
 @test "an unchanged configuration keeps its modification time" {
 	bootstraps PRIMARY_HOST=10.0.0.1
 	touch -d 2020-01-01 "$EKCO_HOST_ETC/haproxy/haproxy.cfg"

@@ -204,3 +204,4 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	ok
 	grep -qx 'EKCO_ADDRESS=\[fd00::1\]:31880' "$STATE/variables"
 }
+	called '{.items[0].status.addresses[?(@.type=="InternalIP")].address}'

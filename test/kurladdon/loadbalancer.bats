@@ -162,6 +162,25 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	ok
 }
 
+@test "a load balancer that does not start is reported" {
+	for runtime in ctr docker; do
+		printf '#!/bin/bash\n[[ $* != *"run --detach "* ]] || exit 1\nexec "%s/fakes/%s" "$@"\n' "$BATS_TEST_DIRNAME" $runtime >$runtime
+		chmod +x $runtime
+	done
+	for docker in '' 20.10; do
+		PATH=$PWD:$PATH bootstraps PRIMARY_HOST=10.0.0.1 DOCKER_VERSION=$docker
+		refused "Cannot start HAProxy in container bootstrap-lb"
+	done
+}
+
+@test "a manifest that cannot be written is reported" {
+	rm -r "$EKCO_HOST_ETC/kubernetes/manifests"
+	touch "$EKCO_HOST_ETC/kubernetes/manifests"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	refused "EKCO cannot write $EKCO_HOST_ETC/$manifest"
+	[ ! -e "$STATE/containers/bootstrap-lb" ]
+}
+
 @test "a load balancer that stops answering is reported" {
 	bootstrapped
 	# It answers once, before the manifest is written.
@@ -203,5 +222,5 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	run installer.sh call ekco_post_init
 	ok
 	grep -qx 'EKCO_ADDRESS=\[fd00::1\]:31880' "$STATE/variables"
-}
 	called '{.items[0].status.addresses[?(@.type=="InternalIP")].address}'
+}

@@ -27,12 +27,14 @@ load world
 
 @test "an invalid value is reported with its field, and nothing is applied" {
 	installs EKCO_NODE_UNREACHABLE_TOLERATION_DURATION='5 minutes' EKCO_MIN_READY_MASTER_NODE_COUNT=-1 EKCO_POD_IMAGE_OVERRIDES=a,b=c \
-		EKCO_ENVOY_PODS_NOT_READY_DURATION='$(touch pwned)' ROOK_MINIMUM_NODE_COUNT=x MINIO_VERSION=1 MINIO_NAMESPACE='a/../b'
+		EKCO_ENVOY_PODS_NOT_READY_DURATION='$(touch pwned)' ROOK_MINIMUM_NODE_COUNT=x MINIO_VERSION=1 MINIO_NAMESPACE='a/../b' \
+		EKCO_MIN_READY_WORKER_NODE_COUNT=-2
 	refused 'ekco.nodeUnreachableToleration is "5 minutes": want a duration above zero' \
 		'ekco.minReadyMasterNodeCount is "-1": want a whole number of at least 1' \
 		'ekco.podImageOverrides is "a,b=c": want original=override pairs' \
 		'ekco.envoyPodsNotReadyDuration is "$(touch pwned)": want' \
-		'rook.minimumNodeCount is "x": want' 'minio.namespace is "a/../b": want' "Nothing was applied"
+		'rook.minimumNodeCount is "x": want' 'minio.namespace is "a/../b": want' \
+		'ekco.minReadyWorkerNodeCount is "-2": want' "Nothing was applied"
 	not_called "kubectl apply"
 	[ ! -e pwned ]
 }

@@ -53,6 +53,16 @@ load world
 	not_called spinner_until
 }
 
+@test "a container that does not run ends the installer, and nothing is applied" {
+	for name in flatten-config check-config; do
+		printf '#!/bin/bash\n[[ $* != *" %s ekco "* ]] || exit 1\nexec "%s/fakes/ctr" "$@"\n' $name "$BATS_TEST_DIRNAME" >ctr
+		chmod +x ctr
+		PATH=$PWD:$PATH installs
+		refused "Cannot run EKCO's image to read the configuration"
+		not_called "kubectl apply"
+	done
+}
+
 @test "what EKCO does not do or know is reported" {
 	installs
 	edits '$aunknown_key: 1'

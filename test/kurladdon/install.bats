@@ -199,7 +199,9 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
-	[ -e "$STATE/applied/scaling.yaml" ]
+	grep -qx '    storageclass.kubernetes.io/is-default-class: "true"' "$STATE/applied/scaling.yaml"
+	grep -qx 'provisioner: openebs.io/local' "$STATE/applied/scaling.yaml"
+	grep -qx 'volumeBindingMode: WaitForFirstConsumer' "$STATE/applied/scaling.yaml"
 	says "rook.minimumNodeCount is 2: EKCO creates no Ceph cluster below 3"
 }
 

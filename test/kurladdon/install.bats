@@ -210,6 +210,11 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 	has "host_task_namespace: kurl"
 }
+	# An administrator may have changed it: its other fields cannot be updated, and it need not be the default any more.
+	mv "$STATE/cluster/storageclass/"{distributed,scaling}
+	installs ROOK_MINIMUM_NODE_COUNT=3
+	[ ! -e "$STATE/applied/scaling.yaml" ]
+	mv "$STATE/cluster/storageclass/"{scaling,distributed}
 
 @test "a primary that joins gets ekco-purge-node, a worker does not" {
 	run installer.sh join

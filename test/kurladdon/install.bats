@@ -161,6 +161,14 @@ applied() { (cd "$STATE/applied" && echo *); }
 
 @test "MinIO may be in namespace kurl" {
 	installs MINIO_VERSION=1 MINIO_NAMESPACE=kurl
+@test "a namespace with a longer name is another one" {
+	touch "$STATE/cluster/namespace/"{kurl-system,rook-ceph-external}
+	installs
+	ok
+	[ "$(applied)" = "configmap.yaml deployment.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
+	not_called "kubectl label"
+}
+
 	ok
 	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
 }

@@ -104,6 +104,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs
 	ok
 	grep -qxE 'EKCO_AUTH_TOKEN=[A-Za-z0-9]{64}' "$STATE/variables"
+	silent "$(sed -n 's/^EKCO_AUTH_TOKEN=//p' "$STATE/variables")"
 }
 
 @test "a ConfigMap that is not YAML is reported, and nothing is applied" {

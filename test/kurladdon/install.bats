@@ -123,6 +123,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	# The first run set it to false, because OpenEBS was missing. That is no edit by hand.
 	installs $both
 	has "enable_ha_kotsadm: true"
+	called "{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}"
 	edits 's/^enable_ha_kotsadm: true/enable_ha_kotsadm: false/'
 	installs $both
 	installs $both

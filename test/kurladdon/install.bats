@@ -281,6 +281,18 @@ applied() { (cd "$STATE/applied" && echo *); }
 	for name in bail load_images kubernetes_resource_exists; do
 		installs KURL_LACKS=$name
 		refused "does not have: $name."
+@test "the main hook waits for the webhook after it has applied the manifests" {
+	mkdir image-overrides
+	touch "$STATE/cluster/mutatingwebhookconfigurations/pod-image-overrides.kurl.sh"
+	# This EKCO accepts image overrides.
+	printf '#!/bin/bash\nset -o pipefail\n"%s/fakes/ctr" "$@" | sed "/(pod_image_overrides)/d"\n' "$BATS_TEST_DIRNAME" >ctr
+	chmod +x ctr
+	PATH=$PWD:$PATH installs EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1
+	ok
+	[ "$(grep -oE '^(kubectl apply|load_images|spinner_until 300 kubernetes_resource_exists)' "$STATE/calls" | cut -d ' ' -f 1 | xargs)" = "kubectl load_images spinner_until" ] ||
+		fails "$(cat "$STATE/calls")"
+}
+
 	done
 	not_called "kubectl apply"
 }

@@ -161,8 +161,6 @@ applied() { (cd "$STATE/applied" && echo *); }
 	called "kubectl label namespace rook-ceph --overwrite rook-priority.kurl.sh-"
 }
 
-@test "MinIO may be in namespace kurl" {
-	installs MINIO_VERSION=1 MINIO_NAMESPACE=kurl
 @test "a namespace with a longer name is another one" {
 	touch "$STATE/cluster/namespace/"{kurl-system,rook-ceph-external}
 	installs
@@ -171,6 +169,8 @@ applied() { (cd "$STATE/applied" && echo *); }
 	not_called "kubectl label"
 }
 
+@test "MinIO may be in namespace kurl" {
+	installs MINIO_VERSION=1 MINIO_NAMESPACE=kurl
 	ok
 	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
 }
@@ -203,15 +203,20 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	ok
-	[ -e "$STATE/applied/scaling.yaml" ]
+	grep -qx '    storageclass.kubernetes.io/is-default-class: "true"' "$STATE/applied/scaling.yaml"
+	grep -qx 'provisioner: openebs.io/local' "$STATE/applied/scaling.yaml"
+	grep -qx 'volumeBindingMode: WaitForFirstConsumer' "$STATE/applied/scaling.yaml"
 	silent "below 3"
 	touch "$STATE/cluster/storageclass/distributed"
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	[ ! -e "$STATE/applied/scaling.yaml" ]
+	# An administrator may have changed it: its other fields cannot be updated, and it need not be the default any more.
+	mv "$STATE/cluster/storageclass/"{distributed,scaling}
+	installs ROOK_MINIMUM_NODE_COUNT=3
+	[ ! -e "$STATE/applied/scaling.yaml" ]
+	mv "$STATE/cluster/storageclass/"{scaling,distributed}
 	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
-	grep -qx '    storageclass.kubernetes.io/is-default-class: "true"' "$STATE/applied/scaling.yaml"
-	grep -qx 'provisioner: openebs.io/local' "$STATE/applied/scaling.yaml"
-	grep -qx 'volumeBindingMode: WaitForFirstConsumer' "$STATE/applied/scaling.yaml"
+	[ -e "$STATE/applied/scaling.yaml" ]
 	says "rook.minimumNodeCount is 2: EKCO creates no Ceph cluster below 3"
 }
 
@@ -220,11 +225,6 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 	has "host_task_namespace: kurl"
 }
-	# An administrator may have changed it: its other fields cannot be updated, and it need not be the default any more.
-	mv "$STATE/cluster/storageclass/"{distributed,scaling}
-	installs ROOK_MINIMUM_NODE_COUNT=3
-	[ ! -e "$STATE/applied/scaling.yaml" ]
-	mv "$STATE/cluster/storageclass/"{scaling,distributed}
 
 @test "a primary that joins gets ekco-purge-node, a worker does not" {
 	run installer.sh join
@@ -242,10 +242,14 @@ applied() { (cd "$STATE/applied" && echo *); }
 }
 
 @test "override images are loaded only in air-gapped installations" {
+	run env EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1 installer.sh join
+	ok
+	mkdir image-overrides
 	run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh join
 	ok
+	run env AIRGAP=1 installer.sh join
+	ok
 	not_called load_images
-	mkdir image-overrides
 	run env EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1 installer.sh join
 	ok
 	called "load_images ./image-overrides"
@@ -277,10 +281,6 @@ applied() { (cd "$STATE/applied" && echo *); }
 	ok
 }
 
-@test "a missing function of kURL is reported" {
-	for name in bail load_images kubernetes_resource_exists; do
-		installs KURL_LACKS=$name
-		refused "does not have: $name."
 @test "the main hook waits for the webhook after it has applied the manifests" {
 	mkdir image-overrides
 	touch "$STATE/cluster/mutatingwebhookconfigurations/pod-image-overrides.kurl.sh"
@@ -293,6 +293,10 @@ applied() { (cd "$STATE/applied" && echo *); }
 		fails "$(cat "$STATE/calls")"
 }
 
+@test "a missing function of kURL is reported" {
+	for name in bail load_images kubernetes_resource_exists; do
+		installs KURL_LACKS=$name
+		refused "does not have: $name."
 	done
 	not_called "kubectl apply"
 }

@@ -293,6 +293,26 @@ applied() { (cd "$STATE/applied" && echo *); }
 		fails "$(cat "$STATE/calls")"
 }
 
+@test "tolerations that kURL has set stay, others do not" {
+	deployment="$BATS_TEST_DIRNAME/../../deploy/deployment.yaml"
+	while read -r keeps tolerations; do
+		run installer.sh call ekco_keep_tolerations "$tolerations"
+		ok
+		sed "$output" "$deployment" >kept
+		if [ $keeps = keeps ]; then
+			grep -qxF "      tolerations: $tolerations" kept && ! grep tolerationSeconds kept || fails "$tolerations are not kept"
+		else
+			cmp kept "$deployment" || fails "$tolerations are kept"
+		fi
+	done <<-'END'
+		keeps [{"effect":"NoSchedule","key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]
+		keeps [{"effect":"NoSchedule","key":"node-role.kubernetes.io/master","operator":"Exists"}]
+		drops [{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"},{"key":"other","operator":"Exists"}]
+		drops [{"operator":"Exists"}]
+		drops
+	END
+}
+
 @test "a missing function of kURL is reported" {
 	for name in bail load_images kubernetes_resource_exists; do
 		installs KURL_LACKS=$name

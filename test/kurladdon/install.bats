@@ -136,6 +136,15 @@ applied() { (cd "$STATE/applied" && echo *); }
 	has "enable_ha_kotsadm: false"
 }
 
+@test "every form of false switches enable_ha_kotsadm off" {
+	for text in false False '"FALSE"' f 0 '"0"'; do
+		echo "enable_ha_kotsadm: $text" >live
+		run env EKCO_LIVE_KOTSADM=true KOTSADM_VERSION=1 OPENEBS_LOCALPV=1 installer.sh call ekco_kotsadm live
+		ok
+		[ "$output" = "enable_ha_kotsadm: false" ] || fails "$text"
+	done
+}
+
 @test "an upgrade from kURL's EKCO keeps the token" {
 	{ echo && sed -e 's/v0.29.0/v0.28.14/' -e 's/^\(storage_migration_auth_token: \).*/\1"'"$(printf 'a%.0s' {1..64})"'"/' addons/ekco/0.29.0/templates/config.yaml; } >"$STATE/cluster/configmap/ekco-config"
 	installs

@@ -130,7 +130,7 @@ func TestTheDeploymentIsTheOneInstallersKnow(t *testing.T) {
 	if d.Namespace+"/"+d.Name != "kurl/ekc-operator" || *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("deployment is %s/%s, %d replicas, %s", d.Namespace, d.Name, *d.Spec.Replicas, d.Spec.Strategy.Type)
 	}
-	if d.Spec.Selector.MatchLabels["app"] != "ekc-operator" || d.Spec.Template.Labels["app"] != "ekc-operator" {
+	if d.Spec.Selector.MatchLabels["app"] != "ekc-operator" || d.Spec.Template.Labels["app"] != "ekc-operator" || d.Labels["app"] != "ekc-operator" {
 		t.Error("label app is not ekc-operator")
 	}
 	if pod.ServiceAccountName != "ekco" || len(pod.Containers) != 1 {
@@ -186,10 +186,11 @@ func TestTheContainerIsTheOneInstallersKnow(t *testing.T) {
 func TestOnlyAProcessThatHangsIsRestarted(t *testing.T) {
 	pod := only[*appsv1.Deployment](t, read(t, "deployment.yaml")).Spec.Template.Spec
 	for name, test := range map[string]struct {
-		probe   *corev1.Probe
-		atLeast time.Duration
+		probe            *corev1.Probe
+		atLeast, answers time.Duration
 	}{
-		"startup": {pod.Containers[0].StartupProbe, 10 * time.Minute}, "liveness": {pod.Containers[0].LivenessProbe, time.Minute},
+		"startup":  {pod.Containers[0].StartupProbe, 10 * time.Minute, 5 * time.Minute},
+		"liveness": {pod.Containers[0].LivenessProbe, time.Minute, 30 * time.Second},
 	} {
 		if test.probe == nil || test.probe.HTTPGet == nil || test.probe.HTTPGet.Path != "/healthz" || test.probe.HTTPGet.Port.IntValue() != 8080 {
 			t.Errorf("the %s probe is %v", name, test.probe)
@@ -197,6 +198,10 @@ func TestOnlyAProcessThatHangsIsRestarted(t *testing.T) {
 		}
 		if patience := time.Duration(test.probe.PeriodSeconds*test.probe.FailureThreshold) * time.Second; patience < test.atLeast {
 			t.Errorf("the %s probe gives up after %s", name, patience)
+		}
+		// A node that is short of CPU answers late.
+		if patience := time.Duration(test.probe.TimeoutSeconds*test.probe.FailureThreshold) * time.Second; patience < test.answers {
+			t.Errorf("the %s probe has only %s for late answers", name, patience)
 		}
 		if test.probe.TerminationGracePeriodSeconds != nil {
 			t.Errorf("the %s probe has a time to end of its own", name)
@@ -264,7 +269,7 @@ func TestTheJournalIsOnTheNodesOwnDisk(t *testing.T) {
 		case v.ConfigMap != nil:
 			source = "configmap " + v.ConfigMap.Name
 		case v.EmptyDir != nil:
-			source = "empty"
+			source = "empty up to " + v.EmptyDir.SizeLimit.String()
 		}
 		got[mount.MountPath] = fmt.Sprintf("%s readonly=%t", source, mount.ReadOnly)
 	}
@@ -272,7 +277,7 @@ func TestTheJournalIsOnTheNodesOwnDisk(t *testing.T) {
 		"/etc/ekco":           "configmap ekco-config readonly=true",
 		"/etc/kubernetes/pki": "host /etc/kubernetes/pki Directory readonly=true",
 		"/var/lib/ekco":       "host /var/lib/ekco DirectoryOrCreate readonly=false",
-		"/tmp":                "empty readonly=false",
+		"/tmp":                "empty up to 64Mi readonly=false",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("mounts are %v, want %v", got, want)
@@ -284,7 +289,7 @@ func TestTheServiceHasTheOneNodePort(t *testing.T) {
 	if s.Namespace+"/"+s.Name != "kurl/ekc-operator" || s.Spec.Type != corev1.ServiceTypeNodePort || s.Spec.Selector["app"] != "ekc-operator" {
 		t.Errorf("service is %s/%s, %s, selects %v", s.Namespace, s.Name, s.Spec.Type, s.Spec.Selector)
 	}
-	if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 8080 || s.Spec.Ports[0].NodePort != 31880 {
+	if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 8080 || s.Spec.Ports[0].TargetPort.IntValue() != 8080 || s.Spec.Ports[0].NodePort != 31880 {
 		t.Errorf("ports are %+v, want 8080 on node port 31880", s.Spec.Ports)
 	}
 }

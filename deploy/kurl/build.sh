@@ -95,7 +95,7 @@ haproxy=$(sed -n 's/^internal_load_balancer_haproxy_image: //p' "$addon/template
 sed "s#__VERSION__#$VERSION#; s#__HAPROXY__#$haproxy#" "$here/Manifest" >"$addon/Manifest"
 add_image ekco "$ekco_image" "there is no $ekco_image; run make image" "replicated/ekco:$VERSION"
 add_image haproxy "${HAPROXY_IMAGE_ARCHIVE:-}" "${HAPROXY_IMAGE_ARCHIVE:+there is no $HAPROXY_IMAGE_ARCHIVE; }set HAPROXY_IMAGE_ARCHIVE to an archive of docker.io/library/$haproxy. Without it the internal load balancer works only on hosts that have this image" "$haproxy"
-find "$addon" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
+find "${addon%/*}" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 tar --create --directory "$out" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" addons/ekco |
 	gzip -n >"$out/package.tmp"
 mv "$out/package.tmp" "$out/ekco-$number.tar.gz"

@@ -23,6 +23,7 @@ func TestFlattenWritesEachKeyOnOneLine(t *testing.T) {
 		{"a mark of byte order", "\ufeffa: b\n", "a: b\n"},
 		{"other keys", "a-b: c\n\"#d\": e\n\"f: g\": h\n", "a-b: c\n\"#d\": e\n\"f: g\": h\n"},
 		{"backslashes and control characters", `a: "b\\c\x01\r"`, "a: \"b\\\\c\\u0001\\r\"\n"},
+		{"line breaks of Unicode", `a: "b\u2028c\u2029d\x85e\x7f\ufefff"`, "a: \"b\\u2028c\\u2029d\\u0085e\\u007f\\ufefff\"\n"},
 		{"text that is no number", "a: \"010\"\nb: \"true\"\n", "a: \"010\"\nb: \"true\"\n"},
 		{"a document", "---\na: b\n...\n", "a: b\n"},
 		{"nothing", "# nothing\n\n", ""},

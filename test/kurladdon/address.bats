@@ -43,6 +43,12 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 		grep -qx "      image: replicated/ekco:v0.29.0" "$pod"
 		grep -qx '      command: \[ekco, regen-cert, "--add-alt-names=fd00::7"\]' "$pod"
 		! grep __ "$pod"
+		grep -qx "  restartPolicy: Never" "$pod"
+		grep -qx "      imagePullPolicy: IfNotPresent" "$pod"
+		grep -qx "          mountPath: /etc/kubernetes" "$pod"
+		grep -qx "        path: /etc/kubernetes" "$pod"
+		# The log ends before the pod has its last phase.
+		called "spinner_until 10 kubernetes_pod_completed regen-cert-$node default"
 		called "kubectl -n default logs --follow regen-cert-$node"
 		[ ! -e "$STATE/cluster/pod/regen-cert-$node" ]
 	done
@@ -94,6 +100,8 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 
 @test "a host with shell characters is refused" {
 	changes pre_init a 'b"]; $(touch pwned)'
+	refused 'is not a host name or an IP address'
+	changes post_init 'a"]; $(touch pwned)' b
 	refused 'is not a host name or an IP address'
 	not_called "kubectl -n default create"
 	[ ! -e pwned ]

@@ -14,23 +14,27 @@ load world
 }
 
 @test "any text in rook.nodes is quoted" {
-	nodes=$'- name: "a"\n  x: \'$(touch pwned) `touch pwned` $HOME ${HOME}\'\n  path: C:\\dev\\n\ttab %s END\n__CONFIG_HASH__ & | # no: comment'
+	nodes=$'- name: "a"\n  x: \'$(touch pwned) `touch pwned` $HOME ${HOME}\'\r\n  path: C:\\dev\\n\ttab %s END\n__CONFIG_HASH__ & | # no: comment'
 	installs "ROOK_NODES=$nodes" ROOK_VERSION=1.12.8
 	ok
 	[ ! -e pwned ]
 	[ "$(grep -c '^    rook_storage_nodes: "' "$STATE/applied/configmap.yaml")" -eq 1 ]
 	line=$(config | sed -n 's/^rook_storage_nodes: "\(.*\)"$/\1/p')
-	[ "$(sed 's/\\n/\x01/g' <<<"${line//\\\\/$'\x02'}" | tr '\001\002' '\n\\' | sed 's/\\"/"/g; s/\\t/\t/g')" = "$nodes" ] || fails "$line"
+	# YAML reads a carriage return as a blank.
+	[[ $line != *$'\r'* ]] || fails "$line"
+	[ "$(sed 's/\\n/\x01/g' <<<"${line//\\\\/$'\x02'}" | tr '\001\002' '\n\\' | sed 's/\\"/"/g; s/\\t/\t/g; s/\\r/\r/g')" = "$nodes" ] || fails "$line"
 }
 
 @test "an invalid value is reported with its field, and nothing is applied" {
 	installs EKCO_NODE_UNREACHABLE_TOLERATION_DURATION='5 minutes' EKCO_MIN_READY_MASTER_NODE_COUNT=-1 EKCO_POD_IMAGE_OVERRIDES=a,b=c \
-		EKCO_ENVOY_PODS_NOT_READY_DURATION='$(touch pwned)' ROOK_MINIMUM_NODE_COUNT=x MINIO_VERSION=1 MINIO_NAMESPACE='a/../b'
+		EKCO_ENVOY_PODS_NOT_READY_DURATION='$(touch pwned)' ROOK_MINIMUM_NODE_COUNT=x MINIO_VERSION=1 MINIO_NAMESPACE='a/../b' \
+		EKCO_MIN_READY_WORKER_NODE_COUNT=-2
 	refused 'ekco.nodeUnreachableToleration is "5 minutes": want a duration above zero' \
 		'ekco.minReadyMasterNodeCount is "-1": want a whole number of at least 1' \
 		'ekco.podImageOverrides is "a,b=c": want original=override pairs' \
 		'ekco.envoyPodsNotReadyDuration is "$(touch pwned)": want' \
-		'rook.minimumNodeCount is "x": want' 'minio.namespace is "a/../b": want' "Nothing was applied"
+		'rook.minimumNodeCount is "x": want' 'minio.namespace is "a/../b": want' \
+		'ekco.minReadyWorkerNodeCount is "-2": want' "Nothing was applied"
 	not_called "kubectl apply"
 	[ ! -e pwned ]
 }
@@ -98,6 +102,16 @@ load world
 		exit 5
 	END
 	[ "$status" -eq 5 ] || fails "exit code $status"
+}
+
+@test "a container that does not run ends the installer, and nothing is applied" {
+	for name in flatten-config check-config; do
+		printf '#!/bin/bash\n[[ $* != *" %s ekco "* ]] || exit 1\nexec "%s/fakes/ctr" "$@"\n' $name "$BATS_TEST_DIRNAME" >ctr
+		chmod +x ctr
+		PATH=$PWD:$PATH installs
+		refused "Cannot check the configuration with EKCO's image"
+		not_called "kubectl apply"
+	done
 }
 
 @test "unsupported settings and unknown keys are reported" {

@@ -104,6 +104,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	installs
 	ok
 	grep -qxE 'EKCO_AUTH_TOKEN=[A-Za-z0-9]{64}' "$STATE/variables"
+	silent "$(sed -n 's/^EKCO_AUTH_TOKEN=//p' "$STATE/variables")"
 }
 
 @test "a ConfigMap that is not YAML is reported, and nothing is applied" {
@@ -122,6 +123,7 @@ applied() { (cd "$STATE/applied" && echo *); }
 	# The first run set it to false, because OpenEBS was missing. Nobody edited it by hand.
 	installs $both
 	has "enable_ha_kotsadm: true"
+	called "{.metadata.annotations.ekco\.kurl\.sh/enable-ha-kotsadm}"
 	edits 's/^enable_ha_kotsadm: true/enable_ha_kotsadm: false/'
 	installs $both
 	installs $both
@@ -132,6 +134,15 @@ applied() { (cd "$STATE/applied" && echo *); }
 	has "enable_ha_kotsadm: true"
 	installs $both EKCO_KOTSADM_SHOULD_DISABLE_MANAGEMENT=1
 	has "enable_ha_kotsadm: false"
+}
+
+@test "every form of false switches enable_ha_kotsadm off" {
+	for text in false False '"FALSE"' f 0 '"0"'; do
+		echo "enable_ha_kotsadm: $text" >live
+		run env EKCO_LIVE_KOTSADM=true KOTSADM_VERSION=1 OPENEBS_LOCALPV=1 installer.sh call ekco_kotsadm live
+		ok
+		[ "$output" = "enable_ha_kotsadm: false" ] || fails "$text"
+	done
 }
 
 @test "an upgrade from kURL's EKCO keeps the token" {
@@ -157,6 +168,14 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$(applied)" = "configmap.yaml deployment.yaml minio.yaml optional.yaml rbac.yaml rook.yaml service.yaml" ] || fails "$(applied)"
 	grep -qx '  namespace: "minio"' "$STATE/applied/minio.yaml"
 	called "kubectl label namespace rook-ceph --overwrite rook-priority.kurl.sh-"
+}
+
+@test "a namespace with a longer name is another one" {
+	touch "$STATE/cluster/namespace/"{kurl-system,rook-ceph-external}
+	installs
+	ok
+	[ "$(applied)" = "configmap.yaml deployment.yaml namespace-kurl.yaml rbac.yaml service.yaml" ] || fails "$(applied)"
+	not_called "kubectl label"
 }
 
 @test "MinIO may be in namespace kurl" {
@@ -193,11 +212,18 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ ! -e "$STATE/applied/scaling.yaml" ]
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	ok
-	[ -e "$STATE/applied/scaling.yaml" ]
+	grep -qx '    storageclass.kubernetes.io/is-default-class: "true"' "$STATE/applied/scaling.yaml"
+	grep -qx 'provisioner: openebs.io/local' "$STATE/applied/scaling.yaml"
+	grep -qx 'volumeBindingMode: WaitForFirstConsumer' "$STATE/applied/scaling.yaml"
 	silent "below 3"
 	touch "$STATE/cluster/storageclass/distributed"
 	installs ROOK_MINIMUM_NODE_COUNT=3
 	[ ! -e "$STATE/applied/scaling.yaml" ]
+	# An administrator may have changed it: its other fields cannot be updated, and it need not be the default any more.
+	mv "$STATE/cluster/storageclass/"{distributed,scaling}
+	installs ROOK_MINIMUM_NODE_COUNT=3
+	[ ! -e "$STATE/applied/scaling.yaml" ]
+	mv "$STATE/cluster/storageclass/"{scaling,distributed}
 	installs ROOK_MINIMUM_NODE_COUNT=2 STORAGE_CLASS=other
 	[ -e "$STATE/applied/scaling.yaml" ]
 	says "rook.minimumNodeCount is 2: EKCO ignores values below 3"
@@ -225,8 +251,14 @@ applied() { (cd "$STATE/applied" && echo *); }
 }
 
 @test "override images are loaded only in air-gapped installations" {
+	run env EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1 installer.sh join
+	ok
+	mkdir image-overrides
 	run env EKCO_POD_IMAGE_OVERRIDES=a=b installer.sh join
 	ok
+	run env AIRGAP=1 installer.sh join
+	ok
+	not_called "images import"
 	not_called "images import"
 	mkdir image-overrides
 	echo plain >image-overrides/a.tar
@@ -263,6 +295,38 @@ applied() { (cd "$STATE/applied" && echo *); }
 	[ "$(wc -l <"$STATE/asked")" -eq 3 ]
 	waits
 	ok
+}
+
+@test "the main hook waits for the webhook after it has applied the manifests" {
+	mkdir image-overrides
+	touch "$STATE/cluster/mutatingwebhookconfigurations/pod-image-overrides.kurl.sh"
+	# This EKCO accepts image overrides.
+	printf '#!/bin/bash\nset -o pipefail\n"%s/fakes/ctr" "$@" | sed "/(pod_image_overrides)/d"\n' "$BATS_TEST_DIRNAME" >ctr
+	chmod +x ctr
+	PATH=$PWD:$PATH installs EKCO_POD_IMAGE_OVERRIDES=a=b AIRGAP=1
+	ok
+	[ "$(grep -oE '^(kubectl apply|load_images|spinner_until 300 kubernetes_resource_exists)' "$STATE/calls" | cut -d ' ' -f 1 | xargs)" = "kubectl load_images spinner_until" ] ||
+		fails "$(cat "$STATE/calls")"
+}
+
+@test "tolerations that kURL has set stay, others do not" {
+	deployment="$BATS_TEST_DIRNAME/../../deploy/deployment.yaml"
+	while read -r keeps tolerations; do
+		run installer.sh call ekco_keep_tolerations "$tolerations"
+		ok
+		sed "$output" "$deployment" >kept
+		if [ $keeps = keeps ]; then
+			grep -qxF "      tolerations: $tolerations" kept && ! grep tolerationSeconds kept || fails "$tolerations are not kept"
+		else
+			cmp kept "$deployment" || fails "$tolerations are kept"
+		fi
+	done <<-'END'
+		keeps [{"effect":"NoSchedule","key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]
+		keeps [{"effect":"NoSchedule","key":"node-role.kubernetes.io/master","operator":"Exists"}]
+		drops [{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"},{"key":"other","operator":"Exists"}]
+		drops [{"operator":"Exists"}]
+		drops
+	END
 }
 
 @test "a missing function of kURL is reported" {

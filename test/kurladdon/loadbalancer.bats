@@ -34,6 +34,13 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ -z "$(find "$EKCO_HOST_ETC" -type f)" ]
 }
 
+@test "a second primary that joins gets the addresses that kURL passes, not its own" {
+	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 MASTER=1 PRIMARY_HOST=10.0.0.1 PRIVATE_ADDRESS=10.0.0.2 installer.sh join
+	ok
+	grep -q '10.0.0.1:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+	! grep '10.0.0.2:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
+}
+
 @test "with Docker the temporary load balancer publishes its port" {
 	bootstraps DOCKER_VERSION=20.10 PRIMARY_HOST=10.0.0.1,fd00::2
 	ok
@@ -87,6 +94,8 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	grep -q 'haproxy:3.4.2' "$EKCO_HOST_ETC/$manifest"
 	called "sleep_spinner 60"
 	called "spinner_until 300 ekco_succeeds_or_late ekco_lb_answers"
+	# An error of HAProxy is no answer, and a proxy must not answer for it.
+	called "curl --silent --output /dev/null --fail --insecure --noproxy * --max-time 5 https://localhost:6444/healthz"
 }
 
 @test "without a primary the hook writes no configuration" {
@@ -115,6 +124,15 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	bootstraps PRIMARY_HOST=10.0.0.1,10.0.0.2
 	ok
 	[ "$inode" = "$(stat -c %i "$EKCO_HOST_ETC/haproxy/haproxy.cfg")" ]
+}
+
+@test "the configuration of a running load balancer becomes readable" {
+	bootstrapped
+	(umask 077 && mkdir -p "$EKCO_HOST_ETC/haproxy" && touch "$EKCO_HOST_ETC/haproxy/haproxy.cfg")
+	chmod 700 "$EKCO_HOST_ETC/haproxy"
+	bootstraps
+	ok
+	[ "$(stat -c %a "$EKCO_HOST_ETC/haproxy" "$EKCO_HOST_ETC/haproxy/haproxy.cfg" | xargs)" = "755 644" ] || fails "$(ls -la "$EKCO_HOST_ETC/haproxy")"
 }
 
 @test "an unchanged configuration keeps its modification time" {
@@ -168,6 +186,25 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	ok
 }
 
+@test "a load balancer that does not start is reported" {
+	for runtime in ctr docker; do
+		printf '#!/bin/bash\n[[ $* != *"run --detach "* ]] || exit 1\nexec "%s/fakes/%s" "$@"\n' "$BATS_TEST_DIRNAME" $runtime >$runtime
+		chmod +x $runtime
+	done
+	for docker in '' 20.10; do
+		PATH=$PWD:$PATH bootstraps PRIMARY_HOST=10.0.0.1 DOCKER_VERSION=$docker
+		refused "Cannot start HAProxy in container bootstrap-lb"
+	done
+}
+
+@test "a manifest that cannot be written is reported" {
+	rm -r "$EKCO_HOST_ETC/kubernetes/manifests"
+	touch "$EKCO_HOST_ETC/kubernetes/manifests"
+	bootstraps PRIMARY_HOST=10.0.0.1
+	refused "EKCO cannot write $EKCO_HOST_ETC/$manifest"
+	[ ! -e "$STATE/containers/bootstrap-lb" ]
+}
+
 @test "a load balancer that stops answering is reported" {
 	bootstrapped
 	# It answers once, before the manifest is written.
@@ -209,4 +246,5 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	run installer.sh call ekco_post_init
 	ok
 	grep -qx 'EKCO_ADDRESS=\[fd00::1\]:31880' "$STATE/variables"
+	called '{.items[0].status.addresses[?(@.type=="InternalIP")].address}'
 }

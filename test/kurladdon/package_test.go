@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -206,6 +207,52 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 }
 
+// TestPackageIsTheSameOnEveryHost: two builds on one host do not show what depends on its users, umask and file system.
+func TestPackageIsTheSameOnEveryHost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	build := packageBuild(t, dir, "VERSION=v9.8.7", "EKCO_IMAGE_ARCHIVE=/nowhere")
+	build.Args = append([]string{"sh", "-c", `umask 077 && exec "$0" "$@"`}, build.Args...)
+	build.Path = "/bin/sh"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	zipped, err := gzip.NewReader(strings.NewReader(content(t, dir, "ekco-9.8.7.tar.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(zipped); ; {
+		header, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode := int64(0o644)
+		if header.Typeflag == tar.TypeDir {
+			mode = 0o755
+		}
+		if header.Mode != mode || header.Uid != 0 || header.Gid != 0 || header.Uname != "" || header.Gname != "" || header.ModTime.Unix() != 1790000000 {
+			t.Errorf("%s has mode %o, owner %d:%d %q:%q, time %s", header.Name, header.Mode, header.Uid, header.Gid, header.Uname, header.Gname, header.ModTime)
+		}
+		names = append(names, header.Name)
+	}
+	if !slices.IsSorted(names) || len(names) < 15 {
+		t.Errorf("the files are %q, want them in order", names)
+	}
+	addon := filepath.Join(dir, "addons/ekco/9.8.7")
+	for file, want := range map[string]string{
+		"templates/deployment.yaml": "image: replicated/ekco:v9.8.7\n", "templates/config.yaml": "host_task_image: replicated/ekco:v9.8.7\n",
+		"Manifest": "docker.io/replicated/ekco:v9.8.7\n",
+	} {
+		if !strings.Contains(content(t, addon, file), want) {
+			t.Errorf("%s has no %q", file, want)
+		}
+	}
+}
+
 // newer finds syntax that bash 4.2 of RHEL 7 does not have.
 var newer = map[string]*regexp.Regexp{
 	"local -n":          regexp.MustCompile(`\b(local|declare|typeset) +-[a-zA-Z]*n`),
@@ -275,6 +322,50 @@ func TestScriptsAreShortAndHaveOnlyFunctions(t *testing.T) {
 				started = -1
 			case started < 0 && line != "" && !isAllowedOutsideOfFunctions(line):
 				t.Errorf("%s line %d is outside of a function: %s", script, i+1, line)
+			}
+		}
+	}
+}
+
+// TestHooksNameTheFunctionsOfKURLThatTheyCall: an older kURL may lack one, and the hook must say which before it starts.
+func TestHooksNameTheFunctionsOfKURLThatTheyCall(t *testing.T) {
+	t.Parallel()
+	bodies := map[string]string{}
+	var text string
+	for _, script := range scripts {
+		text += regexp.MustCompile(`(?m)^ *#.*`).ReplaceAllString(content(t, script), "") + "\n"
+	}
+	for _, f := range regexp.MustCompile(`(?ms)^function (\w+)\(\) \{(?:\n(.*?)^\}| ([^\n]*) \}$)`).FindAllStringSubmatch(text, -1) {
+		bodies[f[1]] = f[2] + f[3]
+	}
+	var ofKURL []string
+	for _, f := range regexp.MustCompile(`(?m)^(\w+)\(\) \{`).FindAllStringSubmatch(content(t, "kurl.sh"), -1) {
+		ofKURL = append(ofKURL, f[1])
+	}
+	needs := regexp.MustCompile(`(?m)^ *ekco_needs (.*)`)
+	calls := func(body, name string) bool {
+		return regexp.MustCompile(`(?m)(^ *|[;|&({] ?|\b(if|elif|until|while|then|do|else|!) |spinner_until \S+ )` + name + `([ ;)]|$)`).MatchString(body)
+	}
+	for _, hook := range []string{
+		"ekco", "ekco_join", "ekco_post_init", "ekco_bootstrap_internal_lb", "ekco_handle_load_balancer_address_change_pre_init",
+		"ekco_handle_load_balancer_address_change_post_init", "ekco_handle_load_balancer_address_change_kubeconfigs",
+	} {
+		named := needs.FindStringSubmatch(bodies[hook])
+		if named == nil {
+			t.Errorf("%s does not call ekco_needs", hook)
+			continue
+		}
+		// A hook that another hook calls names its functions itself.
+		for seen, queue := map[string]bool{hook: true}, []string{hook}; len(queue) > 0; queue = queue[1:] {
+			for _, name := range ofKURL {
+				if calls(bodies[queue[0]], name) && !slices.Contains(strings.Fields(named[1]), name) {
+					t.Errorf("%s does not name %s, which %s calls", hook, name, queue[0])
+				}
+			}
+			for name := range bodies {
+				if !seen[name] && name != "ekco" && !needs.MatchString(bodies[name]) && regexp.MustCompile(`\b`+name+`\b`).MatchString(bodies[queue[0]]) {
+					seen[name], queue = true, append(queue, name)
+				}
 			}
 		}
 	}

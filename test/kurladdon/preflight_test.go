@@ -71,7 +71,17 @@ func TestPreflightChecksWhatTheHostNeeds(t *testing.T) {
 		if diff := cmp.Diff(test.want, included(t, got.Spec.Analyzers)); diff != "" {
 			t.Errorf("%s: analyzers (-want +got):\n%s", name, diff)
 		}
+		for _, collector := range got.Spec.Collectors {
+			for kind, c := range collector {
+				if want := map[string]check{disk: {Path: "/var/lib/ekco"}, port: {Port: 31880}, balancer: {Port: 6444}}[c.CollectorName]; c.Path != want.Path || c.Port != want.Port {
+					t.Errorf("%s: %s %q reads path %q, port %d", name, kind, c.CollectorName, c.Path, c.Port)
+				}
+			}
+		}
 		for _, analyzer := range got.Spec.Analyzers {
+			if c, is := analyzer["diskUsage"]; is && (c.Outcomes[0]["fail"]["when"] != "available < 1Gi" || c.Outcomes[1]["warn"]["when"] != "available < 3Gi") {
+				t.Errorf("%s: the limits of the disk are %v", name, c.Outcomes)
+			}
 			for kind, c := range analyzer {
 				if c.CheckName != c.CollectorName || len(c.Outcomes) < 3 {
 					t.Errorf("%s: %s %q of %q has %d outcomes", name, kind, c.CheckName, c.CollectorName, len(c.Outcomes))
@@ -83,8 +93,9 @@ func TestPreflightChecksWhatTheHostNeeds(t *testing.T) {
 
 // check is a collector or an analyzer.
 type check struct {
-	CheckName, CollectorName, Exclude string
-	Outcomes                          []map[string]map[string]string
+	CheckName, CollectorName, Exclude, Path string
+	Port                                    int
+	Outcomes                                []map[string]map[string]string
 }
 
 // included returns the names of the checks that kURL does not leave out.

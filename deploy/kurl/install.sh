@@ -363,6 +363,7 @@ function ekco_load_override_images() {
     if [ -n "${EKCO_POD_IMAGE_OVERRIDES:-}" ] && [ "${AIRGAP:-}" = 1 ] && [ -d "$DIR/image-overrides" ]; then
         logStep "Loading the images of ekco.podImageOverrides"
         for file in "$DIR"/image-overrides/*; do
+            if [ ! -e "$file" ]; then continue; fi # the directory is empty
             zcat -f "$file" | ekco_import_image || # kURL's load_images expects compressed archives
                 ekco_bail "Cannot load the images in $file. The error is above. Fix it and run the installer again."
         done

@@ -45,6 +45,9 @@ func TestTheArchiveOfBothIsThatOfEach(t *testing.T) {
 		}
 		got = append(got, d.Platform.OS+"/"+d.Platform.Architecture)
 	}
+	if ofAMD64 := readLayout(t, file("-amd64.tar"))["manifest.json"]; len(ofAMD64) == 0 || !bytes.Equal(l["manifest.json"], ofAMD64) {
+		t.Errorf("docker load would read %s, want %s", l["manifest.json"], ofAMD64)
+	}
 	if want := []string{"linux/amd64", "linux/arm64"}; !slices.Equal(got, want) {
 		t.Errorf("platforms are %q, want %q", got, want)
 	}

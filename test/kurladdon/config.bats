@@ -39,6 +39,12 @@ load world
 	[ ! -e pwned ]
 }
 
+@test "a control character is reported with its field" {
+	installs ROOK_NODES=$'a\001b'
+	refused "rook.nodes has a control character"
+	not_called "kubectl apply"
+}
+
 @test "an invalid key of the ConfigMap is reported" {
 	installs
 	edits -e '$a journal_retention: forever'

@@ -1,19 +1,17 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2059
 # Stand-ins for the functions of kURL's scripts that the add-on calls. They do not wait: spinner_until counts each
 # attempt as $KURL_STEP seconds. If $KURL_SLEEP is set, it really waits that many seconds after each attempt.
 
 # As in kURL, all of these but log use the text as a format of printf.
-# shellcheck disable=SC2059
-{
-	log() { printf '%s\n' "$1" >&2; }
-	logStep() { printf "STEP $1\n" >&2; }
-	logSuccess() { printf "SUCCESS $1\n" >&2; }
-	logWarn() { printf "WARN $1\n" >&2; }
-	logFail() { printf "FAIL $1\n" >&2; }
-	bail() {
-		printf "BAIL $1\n" >&2
-		exit 1
-	}
+log() { printf '%s\n' "$1" >&2; }
+logStep() { printf "STEP $1\n" >&2; }
+logSuccess() { printf "SUCCESS $1\n" >&2; }
+logWarn() { printf "WARN $1\n" >&2; }
+logFail() { printf "FAIL $1\n" >&2; }
+
+bail() {
+	printf "BAIL $1\n" >&2
+	exit 1
 }
 
 commandExists() { command -v "$1" >/dev/null; }

@@ -344,7 +344,7 @@ func TestHooksNameTheFunctionsOfKURLThatTheyCall(t *testing.T) {
 	}
 	needs := regexp.MustCompile(`(?m)^ *ekco_needs (.*)`)
 	calls := func(body, name string) bool {
-		return regexp.MustCompile(`(?m)(^ *|[;|&({] ?|\b(if|elif|until|while|then|do|else|!) |spinner_until \S+ )` + name + `([ ;)]|$)`).MatchString(body)
+		return regexp.MustCompile(`(?m)(^ *|[;|&({] ?|\b(if|elif|until|while|then|do|else|!) |(spinner|ekco)_until \S+ )` + name + `([ ;)]|$)`).MatchString(body)
 	}
 	for _, hook := range []string{
 		"ekco", "ekco_join", "ekco_post_init", "ekco_bootstrap_internal_lb", "ekco_handle_load_balancer_address_change_pre_init",

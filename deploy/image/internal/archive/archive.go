@@ -45,7 +45,8 @@ func OfImage(name string, image v1.Image) (*Archive, error) {
 	return a, a.top(image, config.Platform())
 }
 
-// OfIndex returns an archive of an image for several platforms.
+// OfIndex returns an archive of an image for several platforms. Docker without containerd's image store can load only the
+// image of the first platform.
 func OfIndex(name string, index v1.ImageIndex, images []v1.Image) (*Archive, error) {
 	a := &Archive{name: name, files: map[string][]byte{}}
 	for _, image := range images {
@@ -54,6 +55,9 @@ func OfIndex(name string, index v1.ImageIndex, images []v1.Image) (*Archive, err
 		}
 	}
 	if err := a.blob(index); err != nil {
+		return nil, err
+	}
+	if err := a.docker(images[0]); err != nil {
 		return nil, err
 	}
 	return a, a.top(index, nil)

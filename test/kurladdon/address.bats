@@ -129,6 +129,9 @@ pod() {
 	run env API_SERVICE_ADDRESS="[fd00::7]:6443" installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
 	ok
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --server=https://[fd00::7]:6443 &>/tmp/change-lb-log' "$STATE/pod-calls"
+	run env API_SERVICE_ADDRESS=fd00::7 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
+	ok
+	grep -qF -e '--server=https://[fd00::7] ' "$STATE/pod-calls"
 	run env EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 installer.sh call ekco_handle_load_balancer_address_change_kubeconfigs
 	ok
 	grep -qxF '/bin/bash -c ekco change-load-balancer --exclude=primary-1 --internal --server=https://localhost:6444 &>/tmp/change-lb-log' "$STATE/pod-calls"

@@ -200,9 +200,11 @@ func (k *kurlSite) changesAddress(t *testing.T) {
 		return fmt.Sprint(certificate.DNSNames, certificate.IPAddresses)
 	}
 	// No program serves the certificate here.
-	k.onNode(t, `echo "real-1:6443 fd00::7" >state/sans`)
+	k.onNode(t, `echo "$PRIVATE_ADDRESS:6443 fd00::7" >state/sans`)
 	const call = "REMOTE_PRIMARIES=real-1 KURL_STEP=1 KURL_SLEEP=1 ./installer.sh call ekco_handle_load_balancer_address_change_"
-	k.onNode(t, call+"pre_init old.example:6443 '[fd00::7]:6443'")
+	if output := k.onNode(t, call+"pre_init old.example:6443 '[fd00::7]:6443'"); strings.Contains(output, "WARN") {
+		t.Errorf("the hook warns: %s", output)
+	}
 	if has := hosts(); !strings.Contains(has, "fd00::7") {
 		t.Errorf("the certificate is for %s", has)
 	}

@@ -32,7 +32,7 @@ templates() {
 }
 
 # add_image NAME ARCHIVE HINT IMAGE adds an image's archive, compressed or not, to the package. If there is no such file,
-# it prints HINT, which says what to do. The archive must have IMAGE.
+# it prints HINT, which says what to do. The build ends if the archive has no image named IMAGE.
 add_image() {
 	if [ ! -e "$2" ]; then
 		echo "build.sh: images/$1.tar.gz is not in the package: $3" >&2
@@ -53,13 +53,12 @@ check_image() {
 	local dir=$work/files file list
 	rm -rf "$dir" && mkdir "$dir"
 	tar --extract --file "$1" --directory "$dir" --no-same-owner || incomplete "$2" "tar cannot read it"
+	list=$(digests "$dir" | sed 's|^|blobs/sha256/|')
 	if [ -e "$dir/manifest.json" ]; then
-		list=$(grep -oE '"[^"]+(\.json|\.tar|sha256/[0-9a-f]{64})"' "$dir/manifest.json" | tr -d '"' | grep -v ^application/ || true)
-	else
-		list=$(digests "$dir" | sed 's|^|blobs/sha256/|')
+		list+=" $(grep -oE '"[^"]+(\.json|\.tar|sha256/[0-9a-f]{64})"' "$dir/manifest.json" | tr -d '"' | grep -v ^application/ || true)"
 	fi
+	[ -n "${list// /}" ] || incomplete "$2" "it has neither manifest.json nor index.json"
 	grep -qsE "\"(docker\.io/(library/)?)?$3\"" "$dir"/{manifest,index}.json || incomplete "$2" "it has no image with the name $3"
-	[ -n "$list" ] || incomplete "$2" "it has neither manifest.json nor index.json"
 	for file in $list; do
 		[ -e "$dir/$file" ] || incomplete "$2" "$file is missing"
 	done
@@ -79,7 +78,7 @@ digests() {
 }
 
 incomplete() {
-	echo "build.sh: $1 is not a complete image archive: $2. Create it again" >&2
+	echo "build.sh: cannot use $1 as an image archive: $2. Create it again" >&2
 	exit 1
 }
 

@@ -71,7 +71,7 @@ function ekco_post_init() {
     EKCO_ADDRESS=$(ekco_url_host "$address"):31880
 }
 
-# ekco_url_host ADDRESS prints an address as part of a URL. Of the two addresses of a dual-stack node it prints the first.
+# ekco_url_host ADDRESS... prints the first address in the form that a URL needs: IPv6 in brackets.
 function ekco_url_host() {
     case ${1%% *} in
     '['*) echo "$1" ;;
@@ -111,7 +111,7 @@ function ekco_check_unchanged() {
     local version
     version=$(ekco_live_version) || ekco_api_failed "read ConfigMap kurl/ekco-config"
     [ "$version" = "$EKCO_LIVE_VERSION" ] ||
-        ekco_bail "Another program has just changed ConfigMap kurl/ekco-config. Nothing was applied. Run the installer again."
+        ekco_bail "ConfigMap kurl/ekco-config was changed during this run. Nothing was applied. Run the installer again."
 }
 
 # ekco_write_config FROM TO writes TO/config.yaml. A key that ekco_settings prints gets that value. Any other key keeps
@@ -119,7 +119,7 @@ function ekco_check_unchanged() {
 function ekco_write_config() {
     local line
     ekco_save "$2/settings" ekco_settings "$2/live"
-    # They would make the file invalid, and EKCO could not name the field.
+    # A control character makes the YAML invalid, and EKCO's error does not name the field.
     if line=$(LC_ALL=C grep -am 1 $'[\001-\010\013-\037]' "$2/settings"); then
         ekco_bail "$(ekco_field "${line%%:*}") has a control character. Nothing was applied. Correct the value and run the installer again."
     fi
@@ -166,7 +166,7 @@ function ekco_settings() {
 # ekco_set KEY VALUE prints "KEY: VALUE", with quotes if VALUE is not a plain word.
 function ekco_set() {
     local plain='^[A-Za-z0-9]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$'
-    if [[ $2 =~ $plain && $2 != null ]]; then
+    if [[ $2 =~ $plain && ${2,,} != null ]]; then
         echo "$1: $2"
     elif [ -z "$2" ]; then
         echo "$1: \"\""
@@ -220,7 +220,10 @@ function ekco_token() {
         echo "$key:${live#*:}"
     else
         token=$(head -c 1024 /dev/urandom | LC_ALL=C tr -dc A-Za-z0-9 | cut -c 1-64)
-        [ ${#token} = 64 ] || return 1
+        if [ ${#token} != 64 ]; then
+            echo "Cannot read /dev/urandom" >&2
+            return 1
+        fi
         echo "$key: \"$token\""
     fi
 }
@@ -315,8 +318,7 @@ function ekco_keep_tolerations() {
 function ekco_configmap() {
     local wanted
     wanted=$(ekco_set_kotsadm wanted)
-    sed "s/__WANTED__/${wanted#*: }/" "$1"
-    sed 's/^/    /' "$2"
+    sed "s/__WANTED__/${wanted#*: }/" "$1" && sed 's/^/    /' "$2"
 }
 
 # ekco_wants_scaling reports whether to create StorageClass scaling, the default until the cluster has enough nodes for
@@ -362,11 +364,13 @@ function ekco_load_override_images() {
     local file
     if [ -n "${EKCO_POD_IMAGE_OVERRIDES:-}" ] && [ "${AIRGAP:-}" = 1 ] && [ -d "$DIR/image-overrides" ]; then
         logStep "Loading the images of ekco.podImageOverrides"
-        for file in "$DIR"/image-overrides/*; do
-            if [ ! -e "$file" ]; then continue; fi # the directory is empty
-            zcat -f "$file" | ekco_import_image || # kURL's load_images expects compressed archives
-                ekco_bail "Cannot load the images in $file. The error is above. Fix it and run the installer again."
-        done
+        # kURL's load_images fails for archives that are not compressed.
+        while IFS= read -r file; do
+            # 141: the import reads only to the end of the archive, and zcat may still write padding.
+            if ! { zcat -f "$file" | ekco_import_image && [[ ${PIPESTATUS[0]} =~ ^(0|141)$ ]]; }; then
+                ekco_bail "Cannot load the images in $file. The error is above. Replace the file or fix the error, and run the installer again."
+            fi
+        done < <(find "$DIR/image-overrides" -type f | sort)
     fi
 }
 
@@ -396,11 +400,15 @@ function ekco_why_no_webhook() {
 # ekco_until SECONDS FUNCTION ARGUMENT... runs a function each second until it succeeds or the time is over. kURL's
 # spinner_until does not count the time that the function itself takes.
 function ekco_until() {
-    EKCO_DEADLINE=$((SECONDS + $1))
-    spinner_until "$1" ekco_succeeds_or_late "${@:2}" && "${@:2}"
+    EKCO_SUCCEEDED='' EKCO_DEADLINE=$((SECONDS + $1))
+    spinner_until "$1" ekco_succeeds_or_late "${@:2}" || true
+    [ -n "$EKCO_SUCCEEDED" ]
 }
 
-function ekco_succeeds_or_late() { [ "$SECONDS" -ge "$EKCO_DEADLINE" ] || "$@"; }
+function ekco_succeeds_or_late() {
+    if "$@"; then EKCO_SUCCEEDED=1; fi
+    [ -n "$EKCO_SUCCEEDED" ] || [ "$SECONDS" -ge "$EKCO_DEADLINE" ]
+}
 
 # ekco_addon_dir prints the directory of this add-on's files.
 function ekco_addon_dir() { echo "$DIR/addons/ekco/$EKCO_VERSION"; }
@@ -482,9 +490,9 @@ function ekco_remove_container() {
     if [ -n "$(ekco_ctr containers list --quiet "id==$1" || true)" ]; then
         ekco_ctr tasks kill --signal SIGKILL "$1" >/dev/null 2>&1 || true
         ekco_ctr tasks delete --force "$1" >/dev/null 2>&1 || true
-        ekco_ctr containers delete "$1" >/dev/null 2>&1 || true
+        ekco_ctr containers delete "$1" >/dev/null 2>&1 || return 0
     fi
-    # ctr creates the snapshot before the container, so a killed ctr can leave a snapshot alone.
+    # ctr creates the snapshot before the container, so a killed ctr can leave a snapshot without a container.
     ekco_ctr snapshots remove "$1" >/dev/null 2>&1 || true
 }
 
@@ -515,7 +523,7 @@ function ekco_needs() {
 function ekco_save() {
     local file=$1 text
     shift
-    text=$("$@") || ekco_cannot_write "$file"
+    text=$("$@") || ekco_bail "Cannot create the content of $file. The error is above. Fix it and run the installer again."
     { { [ -d "${file%/*}" ] || mkdir -p "${file%/*}"; } && printf '%s\n' "$text" >"$file"; } || ekco_cannot_write "$file"
 }
 

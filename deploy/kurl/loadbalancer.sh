@@ -17,9 +17,10 @@ function ekco_bootstrap_internal_lb() {
         before=$(stat --format=%y "$manifest")
         if ekco_lb_answers; then serves=1; fi
     fi
-    # HAProxy reads the file only when it starts. A killed installer can have left it empty or truncated.
+    # A killed installer can leave this file without a server. The running HAProxy still serves, but would not start again.
     if [ -n "$serves" ] && [ -n "$primaries" ] && ! grep -qs '^ *server ' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"; then
         ekco_lb_write_config "$primaries"
+        ekco_lb_rewrite_later
     fi
     # If the content is the same, ekco does not write the file, and the modification time stays.
     ekco_run haproxy-manifest "$EKCO_HOST_ETC:/host/etc" generate-haproxy-manifest \
@@ -38,7 +39,12 @@ function ekco_bootstrap_internal_lb() {
     if [ -z "$primaries" ]; then return 0; fi
     ekco_lb_write_config "$primaries"
     ekco_lb_start_temporary
-    # If this ConfigMap is missing, EKCO writes HAProxy's configuration on all nodes again. The API may not answer yet.
+    ekco_lb_rewrite_later
+}
+
+# ekco_lb_rewrite_later makes EKCO write HAProxy's configuration on all nodes again, by deleting a ConfigMap. The API may
+# not answer yet.
+function ekco_lb_rewrite_later() {
     if kubernetes_is_master && commandExists kubectl; then
         kubectl --request-timeout=10s -n kurl delete configmap update-internallb --ignore-not-found >/dev/null 2>&1 || true
     fi
@@ -120,8 +126,7 @@ function ekco_handle_load_balancer_address_change_pre_init() {
     done
     for node in "${KUBERNETES_REMOTE_PRIMARIES[@]}"; do
         # Not every host can resolve the names of nodes.
-        address=$(kubectl get node "$node" -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}') ||
-            ekco_api_failed "read the address of node $node"
+        address=$(kubectl get node "$node" -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}') || address=''
         address=$(ekco_url_host "${address:-$node}")
         ekco_until 120 cert_has_san "$address:6443" "$host" ||
             ekco_warn "The API server at $address:6443 does not serve a certificate for $host after 2 minutes. If clients refuse its certificate later, run the installer again."
@@ -215,7 +220,7 @@ function ekco_regenerate_certificate() {
     ekco_until 10 kubernetes_pod_completed "$pod" default || true
     phase=$(kubectl -n default get pod "$pod" -o jsonpath='{.status.phase}') || ekco_api_failed "read pod default/$pod"
     if [ "$phase" != Succeeded ]; then
-        ekco_bail "Pod default/$pod should have changed the API server's certificate on $1, but its phase is $phase. Its log is above. Fix the error and run the installer again."
+        ekco_bail "Pod default/$pod did not succeed (phase $phase), so the API server's certificate on $1 may be unchanged. The pod's log is above. Fix the error and run the installer again."
     fi
     kubectl -n default delete pod "$pod" >/dev/null || true
 }

@@ -71,7 +71,7 @@ changes() { run env REMOTE_PRIMARIES="primary-2 primary-3" installer.sh call "ek
 @test "a certificate pod that fails or does not start ends the installer" {
 	echo Failed >"$STATE/phase"
 	changes pre_init a b
-	refused "its phase is Failed" "run the installer again"
+	refused "did not succeed (phase Failed)" "run the installer again"
 	[ ! -e "$STATE/created-regen-cert-primary-3" ]
 	echo Pending >"$STATE/phase"
 	changes pre_init a b

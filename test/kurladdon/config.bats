@@ -77,7 +77,7 @@ load world
 	edits '$ajournal_retention: 24h'
 	echo 's/^journal_retention: .*/journal_retention: 48h/' >"$STATE/edits-during"
 	installs
-	refused "Another program has just changed ConfigMap kurl/ekco-config" "Run the installer again"
+	refused "ConfigMap kurl/ekco-config was changed during this run" "Run the installer again"
 	installs
 	ok
 	has "journal_retention: 48h"
@@ -87,7 +87,7 @@ load world
 	printf '#!/bin/sh\nexit 1\n' >head
 	chmod +x head
 	installs PATH="$PWD:$PATH"
-	refused "Cannot write ./kustomize/ekco/settings"
+	refused "Cannot read /dev/urandom" "Cannot create the content of ./kustomize/ekco/settings"
 	not_called "kubectl apply"
 }
 

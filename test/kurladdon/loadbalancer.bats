@@ -69,10 +69,21 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	bootstraps
 	ok
 	[ ! -s "$EKCO_HOST_ETC/haproxy/haproxy.cfg" ] # the primaries are unknown
+	touch "$STATE/cluster/configmap/update-internallb" "$EKCO_HOST_ETC/kubernetes/manifests/kube-apiserver.yaml"
 	bootstraps PRIMARY_HOST=10.0.0.1
 	ok
 	grep -q 'server k8s-primary-0 10.0.0.1:6443' "$EKCO_HOST_ETC/haproxy/haproxy.cfg"
 	[ ! -e "$STATE/containers/bootstrap-lb" ]
+	[ ! -e "$STATE/cluster/configmap/update-internallb" ]
+}
+
+@test "a wait ends with the first success" {
+	printf '#!/bin/sh\n[ ! -e succeeded ] && touch succeeded\n' >once
+	chmod +x once
+	run installer.sh call ekco_until 60 ./once
+	ok
+	run installer.sh call ekco_until 60 ./once
+	[ "$status" -ne 0 ]
 }
 
 @test "without network access a missing image of HAProxy is reported before the manifest is written" {

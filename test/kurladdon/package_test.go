@@ -170,7 +170,7 @@ func TestBuildRefusesIncompleteImages(t *testing.T) {
 		dir, path := t.TempDir(), filepath.Join(t.TempDir(), "ekco.tar")
 		write(t, path, image, 0o600)
 		out, err := packageBuild(t, dir, "EKCO_IMAGE_ARCHIVE="+path).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), path+" is not a complete image archive") {
+		if err == nil || !strings.Contains(string(out), "cannot use "+path+" as an image archive") {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 		if archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz")); err != nil || len(archives) > 0 {

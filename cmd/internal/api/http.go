@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/replicatedhq/ekco/internal/serving"
 )
 
 // These limit the connections to the network port: the idle ones, and separately the ones with a running request.
@@ -32,7 +34,7 @@ type Health interface {
 // /healthz answers 200 with an empty body while the process serves. /readyz answers 200, or 503 with the reasons. The
 // reasons are text or, if the request accepts application/json, {"ready": …, "reasons": […]}.
 //
-// Every client can reach the port, so its connections are limited; see [limitConnections].
+// Every client can reach the port, so its connections are limited; see [serving.Limit].
 func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metrics prometheus.Gatherer, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -42,9 +44,9 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxRequestsInFlight: 4,
 		Timeout:             20 * time.Second,
 	}))
-	limited := limitConnections(listener, maxConnections, maxConnectionsPerAddress)
+	limited := serving.Limit(listener, maxConnections, maxConnectionsPerAddress)
 	server := &http.Server{
-		ConnState:         limited.follow,
+		ConnState:         limited.Follow,
 		Handler:           http.MaxBytesHandler(mux, 4<<10),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -53,7 +55,7 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	return serveUntil(ctx, server, limited)
+	return serving.Until(ctx, server, limited)
 }
 
 func readyz(health Health, log *slog.Logger) http.HandlerFunc {

@@ -3,23 +3,19 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/serving"
 )
 
-// stopTimeout is how long running calls may take to end.
-const stopTimeout = 3 * time.Second
-
 // Serve serves the backend on a listener from [Listen] until ctx ends, and closes the listener. It then ends all
-// streams, and gives other calls 3 s to end.
+// streams, and gives other calls [serving.StopTimeout] to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
 	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, timeout: writeTimeout}
 	return s.serve(ctx, listener)
@@ -34,32 +30,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		ConnContext:       withPeer,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	return serveUntil(ctx, httpServer, listener)
-}
-
-// serveUntil runs an HTTP server until ctx ends, then stops it in order.
-func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
-	var stopping sync.WaitGroup
-	served := make(chan struct{})
-	stopping.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-served:
-			return
-		}
-		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		if err := server.Shutdown(wait); err != nil {
-			_ = server.Close()
-		}
-	})
-	err := server.Serve(listener)
-	close(served)
-	stopping.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return errors.Join(fmt.Errorf("serve %s: %w", listener.Addr(), err), server.Close())
+	return serving.Until(ctx, httpServer, listener)
 }
 
 type server struct {

@@ -28,6 +28,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
+	"github.com/replicatedhq/ekco/internal/serving"
 	"github.com/replicatedhq/ekco/internal/sim/memorynet"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -586,7 +587,7 @@ func serveInBubble(t *testing.T, backend Backend) *Client {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- serveUntil(ctx, &http.Server{Handler: s.routes(), ConnContext: itself, ReadHeaderTimeout: time.Minute}, listener)
+		done <- serving.Until(ctx, &http.Server{Handler: s.routes(), ConnContext: itself, ReadHeaderTimeout: time.Minute}, listener)
 	}()
 	client := &Client{path: "memory", http: &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}}
 	t.Cleanup(func() {

@@ -1,23 +1,25 @@
-package api
+package serving
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
 )
 
-// limitConnections returns a listener that limits connections: to all in total, and to each for one address.
+// Limit returns a listener that limits connections: to all in total, and to each for one address.
 //
 // It never makes a client wait. If there are too many connections, it closes the oldest connection of the address that
 // has the most. So a new client always has time for its request, and a client with few connections loses none because
 // of a client with many. Idle connections and running requests are counted separately, so that idle connections end no
 // request.
-func limitConnections(listener net.Listener, all, each int) *limitedListener {
-	return &limitedListener{Listener: listener, all: all, each: each, open: make(map[*limitedConn]struct{})}
+func Limit(listener net.Listener, all, each int) *Limited {
+	return &Limited{Listener: listener, all: all, each: each, open: make(map[*limitedConn]struct{})}
 }
 
-type limitedListener struct {
+// Limited is a listener that limits connections. Set its Follow as [http.Server.ConnState].
+type Limited struct {
 	net.Listener
 	all, each int
 
@@ -28,7 +30,7 @@ type limitedListener struct {
 }
 
 // Accept returns the next connection. It may close another one.
-func (l *limitedListener) Accept() (net.Conn, error) {
+func (l *Limited) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -38,15 +40,18 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return admitted, nil
 }
 
-// follow is the ConnState function of an http.Server. It notes when a request begins and ends.
-func (l *limitedListener) follow(conn net.Conn, state http.ConnState) {
+// Follow is the ConnState function of an http.Server, with or without TLS. It notes when a request begins and ends.
+func (l *Limited) Follow(conn net.Conn, state http.ConnState) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
 	if c, ok := conn.(*limitedConn); ok && (state == http.StateActive || state == http.StateIdle) {
 		l.enter(c, state == http.StateActive)
 	}
 }
 
 // enter counts a connection as idle or active, and closes a connection if there are too many of that kind.
-func (l *limitedListener) enter(c *limitedConn, active bool) {
+func (l *Limited) enter(c *limitedConn, active bool) {
 	l.mu.Lock()
 	l.changes++
 	c.active, c.lastChange = active, l.changes
@@ -59,7 +64,7 @@ func (l *limitedListener) enter(c *limitedConn, active bool) {
 }
 
 // connectionToClose returns the connection to close after c was counted, or nil.
-func (l *limitedListener) connectionToClose(c *limitedConn) *limitedConn {
+func (l *Limited) connectionToClose(c *limitedConn) *limitedConn {
 	count, all := make(map[netip.Prefix]int), 0
 	for other := range l.open {
 		if other.active == c.active {
@@ -83,7 +88,7 @@ func (l *limitedListener) connectionToClose(c *limitedConn) *limitedConn {
 	return worst
 }
 
-func (l *limitedListener) leave(c *limitedConn) {
+func (l *Limited) leave(c *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
@@ -91,7 +96,7 @@ func (l *limitedListener) leave(c *limitedConn) {
 
 type limitedConn struct {
 	net.Conn
-	listener *limitedListener
+	listener *Limited
 	from     netip.Prefix
 
 	// The listener's mutex guards these fields. active is true while a request is running.

@@ -77,8 +77,8 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 	return answer, nil
 }
 
-// canReplace reports whether a person's request replaces the open action. It does if EKCO requested the open action
-// itself, a preflight holds it, and no step has begun, because that preflight may not hold a person's action.
+// canReplace reports whether a person's request replaces the open action. It does if EKCO requested that action itself
+// and a preflight holds it before its first step. For a person's action the same preflight may be only a warning.
 func canReplace(open *journal.ActionRecord) bool {
 	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
 }

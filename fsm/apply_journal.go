@@ -33,9 +33,9 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 	return true
 }
 
-// noteLoss handles the first event d that reports a loss. It sets LostSeq to the number of d, and LostFrom to the time
-// at of the event before d, whose number is last. It does not set LostFrom if no event was kept, or if an EKCO appended
-// other events between the loss and d.
+// noteLoss handles the first event that reports a loss, d. It sets LostSeq to the number of d. It sets LostFrom to at,
+// the time of the event before d (number last), unless no event was kept, or an EKCO appended other events between the
+// loss and d.
 func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	var known bool
 	switch p := d.Body.(type) {

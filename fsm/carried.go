@@ -31,16 +31,16 @@ type Mirrored struct {
 	journal.Carried
 	// Adopted has the fields of journal.adopted that identify the mirror.
 	Adopted journal.JournalAdopted
-	// Knew returns the last event of a journal that the EKCO knew which wrote the mirror.
+	// Knew returns the last event of a journal that the mirror's writer knew.
 	Knew func(journalID string) uint64
-	// Kept is the last event that this journal has not lost. It is 0 if unknown, because other events were appended
-	// after the loss.
+	// Kept is the last event that this journal has not lost; 0 if unknown, because other events were appended after the
+	// loss.
 	Kept uint64
 }
 
-// knownTo reports whether the EKCO that wrote the mirror knew a pause of this journal, or the pause of which it is a
-// copy. It compares event numbers. If from.Kept is 0, the numbers in this journal prove nothing. knownTo then compares
-// times if the mirror is of this journal, and returns false if it is of another journal.
+// knownTo reports whether the mirror's writer knew this journal's pause own, or the pause of which own is a copy. It
+// compares event numbers. If from.Kept is 0, the numbers in this journal prove nothing. knownTo then compares times if
+// the mirror is of this journal, and returns false if not.
 func (s *State) knownTo(from Mirrored, own PauseState) bool {
 	switch {
 	case own.Origin != nil && own.Origin.Seq <= from.Knew(own.Origin.JournalID):

@@ -19,11 +19,11 @@ type CheckResult struct {
 	Reason string
 }
 
-// CheckRule checks whether a rule allows the action to begin its next step. A rule that holds an automatic action only
-// warns about the action of a person ([journal.ActionRecord.ByPerson]), with these exceptions: rules with
-// [Rule.Mandatory] and OneAtATime hold both, and Settling does not apply to a person's action. A rule that the kind of
-// action does not obey allows the step. An unknown rule holds the action, and every rule holds it if the kind or the
-// subject is unknown.
+// CheckRule checks whether a rule allows the action to begin its next step. A rule that refuses holds an automatic
+// action, but only warns about a person's action ([journal.ActionRecord.ByPerson]). Exceptions: rules with
+// [Rule.Mandatory] and OneAtATime also hold a person's action, and Settling does not apply to it. An unknown rule or
+// kind of action holds the action. So does a rule about one thing if the thing is unknown. A rule that the kind does
+// not obey allows the step.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
 	kind := s.Kind(rec.Kind)
 	switch {
@@ -54,9 +54,9 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	return result
 }
 
-// checkUnknownThing returns the result of a rule about one thing if EKCO does not know the thing. The rule allows the
-// step if a person requested the action and the machine is an [Adopter], because a person may request an action about a
-// thing that EKCO never saw; a preflight warns then. In all other cases the rule holds the action.
+// checkUnknownThing returns the result of a rule about one thing if EKCO does not know the thing. The rule holds the
+// action, unless a person requested it and the machine is an [Adopter]: a person may request an action about a thing
+// that EKCO never saw, and a preflight warns then.
 func (s *State) checkUnknownThing(kind *ActionKind, rec journal.ActionRecord) CheckResult {
 	noun := strings.ToLower(rec.Subject.Kind)
 	if _, unseen := s.cache.machines[kind.Machine].Machine.(Adopter); rec.ByPerson() && unseen && noun == kind.Machine {

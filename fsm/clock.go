@@ -56,8 +56,8 @@ func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	s.Clock.BootID, s.Clock.Zero, s.Clock.Skew = p.BootID, zero, p.ClockSkew
 }
 
-// noteOperator sets the last event that a running operator wrote. It skips the types that a starting operator appends
-// before operator.started, because their times are already by the new clock.
+// noteOperator stores the last event that a running operator wrote. It skips the types of events that a starting
+// operator appends before operator.started: their times are already by the new clock.
 func (s *State) noteOperator(e journal.Event) {
 	switch {
 	case e.Actor != ActorOperator && !strings.HasPrefix(e.Actor, observerPrefix), e.Subject.Kind == journal.JournalSubject.Kind:

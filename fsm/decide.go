@@ -66,7 +66,7 @@ type cachedKind struct {
 type cachedRule struct {
 	*Rule
 	isCached, refuses bool
-	// noted is the thing for which the refusal was noted, for a rule about the whole cluster.
+	// For a rule about the whole cluster, noted is the thing with which its refusal was noted; see [round.refuse].
 	noted *Thing
 }
 

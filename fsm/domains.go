@@ -14,8 +14,8 @@ import (
 // Domains manages locks, so that steps that change the same part of the cluster run one after the other. Each lock is
 // for one domain. A step takes all its locks at once and keeps them until it ends, or until it is verified if its plan
 // says so. Between steps an action has no locks. So a step that has a lock never waits for another action, and actions
-// cannot deadlock. A step that could run at the same time as another step of its own action must wait for its turn too:
-// otherwise an action with many steps would keep the lock until its last step.
+// cannot deadlock. Parallel steps of one action also take turns with other actions: otherwise an action with many steps
+// would keep the lock until its last step.
 //
 // The locks of started steps are in [State], because the start of a step is on disk. Domains has only the claims before
 // that: granted claims of steps whose start is not recorded yet, and waiting claims. A restart may lose both. The zero
@@ -300,8 +300,8 @@ func (d *Domains) enqueue(now time.Time, claim Claim) {
 	w.Claim, w.asked, w.isAnnounced = claim, now, false
 }
 
-// firstTaken returns the first element in a fixed order, so that the message does not change without a reason. It
-// returns true if the list is empty.
+// firstTaken returns the first element in a fixed order, so that the message does not change without a reason. For an
+// empty list it returns true.
 func firstTaken(taken []Taken) (Taken, bool) {
 	if len(taken) == 0 {
 		return Taken{}, true

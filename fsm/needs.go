@@ -32,8 +32,8 @@ func (n *Needs) Action(id string) {
 	}
 }
 
-// Ended adds all events of an action that has ended, and the event facts, which had the thing's last facts when it
-// ended. Without this event, the replay would not know the thing, and would not store the end.
+// Ended adds all events of an action that has ended, and facts, the event with the thing's facts at that time. Without
+// facts, the replay would not know the thing, and would not store the end.
 func (n *Needs) Ended(action string, facts uint64) {
 	n.Action(action)
 	if facts != 0 {

@@ -47,9 +47,9 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 	return ""
 }
 
-// maxBlameTime is for how long after a change EKCO takes the change as the cause if the thing stops being ready. It is
-// so long because Kubernetes notices a lost node only 40 s after the kubelet last renewed its lease
-// (node-monitor-grace-period), and because a kubelet can keep using an old connection for a while.
+// maxBlameTime is how long after a change EKCO blames the change if the thing stops being ready. Kubernetes notices a
+// lost node only 40 s after the kubelet last renewed its lease (node-monitor-grace-period), and a kubelet can keep
+// using an old connection for a while.
 const maxBlameTime = 5 * time.Minute
 
 // LostSoonAfter reports whether a change may be the reason why a thing was ready (was) and is not ready now (is).

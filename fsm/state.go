@@ -61,8 +61,8 @@ type JournalState struct {
 	// reports the loss: EKCO observed facts with higher numbers after the loss.
 	LostFrom time.Time `json:"lost_from,omitzero"`
 	LostSeq  uint64    `json:"lost_seq,omitempty"`
-	// Accepted is the mirror's last event in the last loss that an administrator accepted. A mirror without newer
-	// events does not cause safe mode again.
+	// Accepted is the mirror's newest event when an administrator last accepted a loss. A mirror without newer events
+	// does not cause safe mode again.
 	Accepted journal.Position `json:"accepted,omitzero"`
 	// Adopted describes what EKCO last took over from a mirror. AdoptedAt and AdoptedSeq are the time and the number of
 	// that event.

@@ -111,8 +111,8 @@ func (f *forecast) addWant(t *Thing, want Want) {
 	f.addIfWaiting(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
 }
 
-// addIfWaiting adds an entry for an action that is due at u.At, with the rule that refuses it. It adds no entry if the
-// action is due and no rule refuses it.
+// addIfWaiting adds an entry for an action that is due at u.At, with the rule that refuses it. It adds none if the
+// action is due now and no rule refuses it.
 func (f *forecast) addIfWaiting(t *Thing, kind *ActionKind, u Upcoming) {
 	rule := f.blockingRule(t, kind, u.At)
 	switch {

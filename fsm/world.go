@@ -16,7 +16,7 @@ type World struct {
 		machine string
 		policy  any
 	}
-	// change is the change that the action makes which the rules check now, or nil.
+	// change is the change of the action that the rules check now, or nil.
 	change *journal.Change
 	// open has the open actions about each thing.
 	open map[*Thing][]*journal.ActionRecord

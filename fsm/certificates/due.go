@@ -17,9 +17,9 @@ func IsDue(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bo
 }
 
 // Due reports whether the certificates must be renewed, and why. input is the input of the renewal, or zero. If an
-// administrator gave a TTL in the input, even new certificates can be due, but only until the first expiry differs from
-// the one at the request: then they have been renewed. The new expiry may be earlier, because EKCO's certificates are
-// valid for only a year.
+// administrator gave a TTL in the input, even new certificates can be due. This ends when the first expiry differs from
+// the one at the request, because the certificates were renewed then. The new expiry may be earlier: EKCO's
+// certificates are valid for only a year.
 func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInput, now time.Time) (why string, due bool) {
 	switch {
 	case facts.Version < journal.CertificateFactsVersion:
@@ -45,8 +45,8 @@ func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInp
 	return why, due
 }
 
-// minLonger is how much longer an original must be valid than its copy before EKCO replaces the copy. Each primary has
-// its own original and renews it at another time, and EKCO must not replace the copy for such a small difference.
+// minLonger is how much longer an original must be valid than its copy before EKCO replaces the copy. The primaries
+// renew their originals at slightly different times, which is no reason to replace the copy.
 const minLonger = 24 * time.Hour
 
 // isBetter reports whether the original must replace its copy, and why.

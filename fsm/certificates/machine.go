@@ -41,7 +41,7 @@ func (m machine) Gone(t *fsm.Thing, e journal.Event, reason string) {
 	of(t).Worse = false
 }
 
-// Table implements [fsm.Machine]. There is a transition between each two states, because facts can change in any way.
+// Table implements [fsm.Machine]. There is a transition between any two states, because facts can change in any way.
 func (m machine) Table() fsm.Table {
 	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Unknown, Absent)
 	from := func(to journal.State) (others []string) {
@@ -202,7 +202,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// isNew reports whether the renewal replaced the certificates, so that the first one now expires at another time.
+// isNew reports whether the renewal replaced the certificates: the time of the first expiry has changed.
 func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	input, err := journal.InputOf[journal.CertificateInput](rec.Request)
 	var left journal.CertificateRenewed
@@ -258,7 +258,7 @@ func daysLeft(certificate journal.Certificate, now time.Time) string {
 }
 
 // Measures implements [fsm.Machine]. All certificates in one place have one metric, the time at which the first of them
-// expires, because they are a chain, and the chain is invalid after that.
+// expires: they are a chain, which is invalid after that.
 func (machine) Measures(t *fsm.Thing, _ *fsm.World, tell func(fsm.Measure)) {
 	ends := map[string]time.Time{}
 	for _, certificate := range of(t).Facts.Certificates {

@@ -58,8 +58,8 @@ func primaryKinds() []fsm.ActionKind {
 // renewal: its node is not ready or did not answer, or a component does not run with the new certificates.
 const RuleRollout = "ControlPlaneRollout"
 
-// rolloutRule returns the rule RuleRollout. It is not [fsm.Rule.ToBegin], because renewals of several primaries are
-// open at the same time, so each of their steps must check the rule.
+// rolloutRule returns the rule RuleRollout. It does not set [fsm.Rule.ToBegin]: renewals of several primaries are open
+// at the same time, so each of their steps must check the rule.
 func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
@@ -112,7 +112,7 @@ func nodesLostAfterRenewal(w *fsm.World) []string {
 	}).([]string)
 }
 
-// updateWorse updates Worse after new facts. was is the primary according to the facts before.
+// updateWorse updates Worse after new facts. was is the primary in the former facts.
 func (c *certificates) updateWorse(was *journal.Primary, now time.Time) {
 	on := c.Facts.On
 	if on == nil || was == nil || on.UID != was.UID {
@@ -126,9 +126,9 @@ func (c *certificates) updateWorse(was *journal.Primary, now time.Time) {
 // because clients cannot use an API server with an expired certificate.
 const urgentWithin = 3 * 24 * time.Hour
 
-// isUrgent reports whether a certificate expires within urgentWithin. It ignores certificates that EKCO cannot renew,
-// because they stay expired and would disable RuleRollout forever. For the same reason it ignores certificates that an
-// attempt in that time did not renew, except the API server's serving certificate.
+// isUrgent reports whether a certificate expires within urgentWithin. It ignores certificates that EKCO cannot renew:
+// they stay expired, and would disable RuleRollout forever. For the same reason it ignores certificates that EKCO
+// failed to renew within that time, except the API server's serving certificate.
 func isUrgent(t *fsm.Thing, now time.Time) bool {
 	return slices.ContainsFunc(of(t).Facts.Certificates, func(certificate journal.Certificate) bool {
 		since := certificate.NotAfter.Add(-urgentWithin)
@@ -156,8 +156,8 @@ func worseningRenewal(w *fsm.World) (first *journal.ActionRecord) {
 }
 
 // isLost reports whether the node of a renewal stopped being ready during an attempt or soon after it, and is still not
-// ready. An open attempt always counts as the cause, because another EKCO may have begun it, so that this EKCO never
-// saw the node ready.
+// ready. An open attempt always counts as the cause: if another EKCO began it, this EKCO may never have seen the node
+// ready.
 func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
 	on := of(t).Facts.On
 	return on != nil && !on.Ready && (of(t).Worse || renewalStep(rec).Open)

@@ -29,9 +29,9 @@ const (
 	Gone journal.State = "Gone"
 )
 
-// refusedGrace is how long EKCO may refuse a request before the request needs a person. It is so long that a former
-// node with the same address, which was switched off, is unreachable by then. A kubelet creates a new request every 15
-// minutes and EKCO judges the newest three of each kubelet, so at least one of them gets older than this.
+// refusedGrace is how long EKCO may refuse a request before the request needs a person. By then, a former node with the
+// same address that was switched off is unreachable. At least one request of each kubelet gets older than this: a
+// kubelet creates one every 15 minutes, and EKCO judges its newest three.
 const refusedGrace = 15 * time.Minute
 
 // maxFinished limits how many finished requests the state keeps, because a cluster can have thousands. The history has
@@ -95,8 +95,8 @@ func reportReason(reason func(*Request) string) func(*fsm.Thing, journal.State, 
 	}
 }
 
-// reportApproved names EKCO in the reason if EKCO approved the request. The watch may report an approval before the end
-// of EKCO's action is recorded, so EKCO is not named then.
+// reportApproved names EKCO in the reason if EKCO's approval is recorded. If the watch reports the approval before
+// that, the reason does not say who approved the request.
 func reportApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Report {
 	report := fsm.Report{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {

@@ -56,8 +56,8 @@ func isDeleted(t *fsm.Thing) bool {
 	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
 }
 
-// Ended implements [fsm.Machine]. If a restart is done, but EKCO has already seen the pod that replaced the restarted
-// one, the result is not stored: it says nothing about the new pod.
+// Ended implements [fsm.Machine]. The result of a finished restart is not stored if EKCO has already seen the
+// replacement pod, because the result says nothing about that pod.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	return ended.Outcome != journal.OutcomeDone || err != nil || !t.Exists() || of(t).Pod.UID == asked.UID
@@ -82,11 +82,10 @@ func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	}
 }
 
-// node is the name of the machine of nodes. This package does not import it, and only calls a method of its data; see
-// [isNodeLost].
+// node is the name of the machine of nodes. This package uses only one method of that machine's data; see [isNodeLost].
 const node = "node"
 
-// isNodeLost reports whether EKCO knows no node with this name that is reachable.
+// isNodeLost reports whether EKCO knows no reachable node with this name.
 func isNodeLost(w *fsm.World, name string) bool {
 	for _, key := range w.Named(node, name) {
 		t := w.Things[key]

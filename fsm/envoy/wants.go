@@ -31,8 +31,8 @@ func restartDue(t *fsm.Thing, p Policy) time.Time {
 	return from.Add(p.After)
 }
 
-// mayActAgain reports whether EKCO may request another action: there are new facts since the last action, or the last
-// one was abandoned or superseded. A dry run is not repeated by a dry run.
+// mayActAgain reports whether EKCO may request another action: there are new facts since the last one, or the last one
+// was abandoned or superseded. After a dry run only a real action may follow.
 func mayActAgain(t *fsm.Thing, w *fsm.World) bool {
 	last := t.Last[journal.ActionRestartEnvoy]
 	if last == nil || t.FactsSeq > last.Seq {

@@ -16,7 +16,7 @@ type list struct {
 	Facts journal.LoadBalancerListFacts `json:"facts"`
 	// Tried is the checksum of the content that EKCO last tried to write.
 	Tried string `json:"tried,omitempty"`
-	// Since is the event because of which all load balancers must be written again; zero for none.
+	// Since is the last event that requires EKCO to write all load balancers again; zero for none.
 	Since uint64 `json:"since,omitempty"`
 	// Lost says why EKCO no longer manages the ConfigMap, or is "".
 	Lost string `json:"lost,omitempty"`

@@ -161,9 +161,9 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// backendOf returns the address at which HAProxy must reach a node's API server. at is the present address, or "". It
-// returns at if an API server answers at that address, or at no address. Otherwise it returns the Node's address or, if
-// no API server answers there, another address at which one answers.
+// backendOf returns the address at which HAProxy must reach a node's API server. at is the present address, or "". If
+// EKCO did not ask the API server, backendOf returns the Node's address. Otherwise it keeps at, unless API servers
+// answer only at other addresses: then it returns one of these, if possible the Node's address.
 func backendOf(at string, now journal.LoadBalancerFacts) string {
 	switch {
 	case !now.Asked:
@@ -307,7 +307,8 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 		return l.request(s), max(s.since, t.FactsSeq)
 	}
 	wanted := s.wantedState(w, t)
-	// A trial keeps the task's pod, and their number is limited: only nodes that are changed one by one get a trial.
+	// A trial keeps the task's pod, and the number of pods is limited. So only nodes with the wanted configuration,
+	// primaries, and nodes that are changed one by one get a trial.
 	wanted.Trial = s.servesWanted(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.countVerified())
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:

@@ -29,8 +29,8 @@ type rollout struct {
 	nextCheck *fsm.Thing
 }
 
-// rolloutOf returns the rollout in a world. It is cached for one world only, and not as long as [sum], because the
-// progress of open actions changes it without a change of any load balancer's data.
+// rolloutOf returns the rollout in a world. Unlike [sum], it is cached for one world only, because the progress of open
+// actions changes it too.
 func rolloutOf(w *fsm.World) *rollout {
 	s := sumOf(w)
 	if s.rollout.world == w {

@@ -198,11 +198,10 @@ func (s *sum) wantedState(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput 
 	}
 }
 
-// rewriteAfter returns the last event because of which all load balancers must be written again; zero for none.
+// rewriteAfter returns the last event that requires EKCO to write all load balancers again; zero for none.
 func (s *sum) rewriteAfter() uint64 { return max(s.listChanged(), s.overwritten) }
 
-// listChanged returns the last change of the ConfigMap because of which all load balancers must be written again; zero
-// for none.
+// listChanged returns the last change of the ConfigMap that requires this (see rewriteAfter); zero for none.
 func (s *sum) listChanged() uint64 {
 	if s.list == nil {
 		return 0
@@ -220,16 +219,16 @@ func lastOverwrite(w *fsm.World) uint64 {
 	return kubeconfigsOf(t).Wrote
 }
 
-// servesWanted reports whether an action has verified that HAProxy forwards to the wanted primaries. The action must
-// have been requested after the last event because of which load balancers must be written again.
+// servesWanted reports whether an action that was requested after [sum.rewriteAfter] has verified that HAProxy forwards
+// to the wanted primaries.
 func (s *sum) servesWanted(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
 	return proved != nil && sameConfig(proved.Input, s.wantedState(w, t)) && proved.Asked >= s.rewriteAfter()
 }
 
-// mustWrite reports whether the configuration must be written again: it is not verified to be as wanted, or HAProxy has
-// restarted, because another program may have changed the file then. After a restart it returns false if the manifest
-// must change too, because the action for that also verifies the configuration.
+// mustWrite reports whether the configuration must be written again: it was not verified as wanted, or HAProxy has
+// restarted since, perhaps with a changed file. If the manifest must change too, a restart does not count, because the
+// action for the manifest also verifies the configuration.
 func (s *sum) mustWrite(w *fsm.World, t *fsm.Thing) bool {
 	return !s.servesWanted(w, t) || hasRestarted(t) && of(t).hasWantedManifest(policyOf(w.Policy))
 }
@@ -252,9 +251,9 @@ func (b *balancer) wantedVersion(p Policy) string {
 	return p.Version
 }
 
-// hasRestarted reports whether HAProxy was restarted or ended after it was verified. Its files may have changed then.
-// Facts from before the end of the verification count only if their start is later. For newer facts any other start
-// counts, because a start can seem earlier if a clock was set back.
+// hasRestarted reports whether HAProxy was restarted or ended after it was verified, so that its files may have
+// changed. In facts from before the end of the verification, only a later start counts. In newer facts any other start
+// counts, because a clock may have been set back.
 func hasRestarted(t *fsm.Thing) bool {
 	b := of(t)
 	if b.Proved == nil || b.Proved.Started.IsZero() {

@@ -89,8 +89,8 @@ func lastCheckedAt(t *fsm.Thing) (at time.Time) {
 	return at
 }
 
-// checkDue returns when the next check is due. It is due at once if the last one is in the future, because the clock
-// was wrong then.
+// checkDue returns when the next check is due. If the last one is in the future, the clock was wrong then, and the next
+// one is due at once.
 func checkDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 	at := lastCheckedAt(t)
 	if at.After(w.Now) {

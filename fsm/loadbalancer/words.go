@@ -24,8 +24,8 @@ var Words = words.Component{
 // rewriteReason is the end of the reason with which EKCO writes all load balancers again.
 const rewriteReason = "everything is written again"
 
-// primariesIn returns the rollout target of an update, or "" for an action that only checks a load balancer. It
-// distinguishes them by the reason, because events of earlier versions have no other difference.
+// primariesIn returns the rollout target of an update, or "" for an action that only checks a load balancer. In events
+// of earlier versions only the reason distinguishes the two.
 func primariesIn(p *journal.ActionRequested) string {
 	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
 	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, rewriteReason)) {

@@ -51,8 +51,8 @@ func (machine) VisitAges(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// VisitOtherTimes visits the time until which EKCO copied data. EKCO compares this time with times by MinIO's clock. So
-// VisitOtherTimes lets the time only become earlier, when a clock that was ahead is corrected, and never later.
+// VisitOtherTimes visits the time until which EKCO copied data. EKCO compares it with times by MinIO's clock, so a
+// correction of EKCO's clock may only make it earlier, never later.
 func (machine) VisitOtherTimes(t *fsm.Thing, visit func(*time.Time)) {
 	m := of(t)
 	before := m.Ours
@@ -73,7 +73,7 @@ var changeSteps = map[journal.ActionKind]string{
 	journal.ActionScaleMinio:  journal.StepScaleMinio,
 	journal.ActionRepairMinio: journal.StepPointMinio,
 	journal.ActionMoveMinio:   journal.StepDeleteMinioPod,
-	// The next action deletes the claim if this action did not.
+	// The deletion of the Deployment is enough: if this action did not delete the claim, the next one does.
 	journal.ActionMigrateMinio: journal.StepDeleteMinioDeployment,
 }
 

@@ -66,9 +66,9 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	}
 }
 
-// updateSwitched updates the data about earlier migrations when the Service's selector was observed. Once the highly
-// available MinIO has served clients, its data is no longer only copies. Once the Service does not select it, EKCO does
-// not know which client makes the next switch.
+// updateSwitched updates the data about earlier migrations when the Service's selector was observed. If the Service
+// selects the highly available MinIO, that MinIO's data is no longer only copies. If it does not, EKCO forgets its own
+// switch, because another client may make the next one.
 func (m *MinIO) updateSwitched(seq uint64) {
 	if m.Service == journal.MinioServiceHA {
 		if !m.Ours.IsZero() {
@@ -102,7 +102,7 @@ func (m *MinIO) clearOurs() {
 	}
 }
 
-// storeMigration stores what a migration did, even if it did not finish. by is the migration.
+// storeMigration stores what a migration did, even if it did not finish. by identifies the migration.
 func (m *MinIO) storeMigration(rec *journal.ActionRecord, by endedAction) {
 	var cut journal.MinioCutOver
 	step := rec.Steps[journal.StepCutOverMinio]
@@ -136,8 +136,8 @@ func deploymentOf(rec *journal.ActionRecord) string {
 	return plan.Deployment
 }
 
-// storeCopied stores until when all data on the highly available MinIO is a copy, and the ids of both stores. This also
-// holds if it had other data before, because a person must have overridden a hold that lists that data.
+// storeCopied stores until when all data on the highly available MinIO is a copy, and the ids of both stores. Other
+// data that was there before does not matter: a person has overridden the hold that lists it.
 func (m *MinIO) storeCopied(rec *journal.ActionRecord, by endedAction) {
 	if prepared := preparedOf(rec); prepared.Source != "" {
 		m.Ours, m.Source, m.Target, m.Needed.Copied = lastCopiedAt(rec), prepared.Source, prepared.Target, by
@@ -157,8 +157,8 @@ func preparedOf(rec *journal.ActionRecord) (prepared journal.MinioPrepared) {
 // maxClockDifference is how far MinIO's clock may be behind EKCO's clock. The times of objects are by MinIO's clock.
 const maxClockDifference = 2 * time.Minute
 
-// lastCopiedAt returns the last time at which EKCO certainly copied data, minus maxClockDifference so that it is not
-// later by MinIO's clock. Later, while EKCO did not run, the highly available MinIO may have served clients.
+// lastCopiedAt returns the last time at which EKCO certainly copied data. After that, while EKCO did not run, the
+// highly available MinIO may have served clients. It subtracts maxClockDifference, because MinIO's clock may be behind.
 func lastCopiedAt(rec *journal.ActionRecord) (last time.Time) {
 	for _, id := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
 		for _, at := range []time.Time{rec.Steps[id].StartedAt, rec.Steps[id].DoneAt} {

@@ -88,8 +88,8 @@ type neededEvents struct {
 	// about the switch.
 	Copied   endedAction `json:"copied,omitzero"`
 	Switched endedAction `json:"switched,omitzero"`
-	// Forgot has the last events that cleared Ours, Switched and Taken: the Service selected the highly available
-	// MinIO, did not select it, and selected other pods.
+	// Forgot has the last events that cleared Ours (the Service selected the highly available MinIO), Switched (it did
+	// not), and Taken (it selected other pods).
 	Forgot [3]uint64 `json:"forgot,omitzero"`
 }
 

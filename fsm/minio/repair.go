@@ -8,9 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// repairTarget returns which MinIO the Service must select if it is disabled. EKCO disabled the Service during a
-// migration. As long as the Deployment of standalone MinIO exists, standalone MinIO has all data, unless a migration
-// already replaced it (taken).
+// repairTarget returns which MinIO the Service must select, if a migration left the Service disabled. While the
+// Deployment of standalone MinIO exists, standalone MinIO has all data, unless a migration already replaced it (taken).
 func (m *MinIO) repairTarget(taken string) (to journal.MinioService, disabled bool) {
 	if m.Deployment == "" || m.Deployment == taken {
 		return journal.MinioServiceHA, m.Service == journal.MinioServiceDisabled

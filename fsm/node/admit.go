@@ -90,9 +90,9 @@ func ReadRequest(asked fsm.Request) (Request, error) {
 	return r, nil
 }
 
-// Admit answers a person's request to purge a node; see [fsm.Admit]. If EKCO neither knows a node with the name nor
-// found traces of one, it returns an *[UnknownNodeError]. StormBrake, Paused and Excluded do not refuse a person's
-// request, and ReadyMinimums only refuses it if the node may be ready: [fsm.CheckRule] returns them as warnings. A
+// Admit answers a person's request to purge a node; see [fsm.Admit]. If EKCO knows no node with the name and found no
+// traces of one, it returns an *[UnknownNodeError]. StormBrake, Paused and Excluded never refuse a person's request;
+// ReadyMinimums refuses it only if the node may be ready. Otherwise [fsm.CheckRule] returns these rules as warnings. A
 // request of another kind of action must be about a node that exists.
 func (machine) Admit(s *fsm.State, p fsm.Policy, now time.Time, asked fsm.Request) (fsm.Admission, error) {
 	if asked.Kind != journal.ActionPurgeNode {
@@ -130,9 +130,9 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	return admitOpen(fsm.NewWorld(s, p, now), n, open, request)
 }
 
-// chooseNode returns which of several nodes with the same name a person wants to purge. This is the present node,
-// except if the present node answers and the open purge of an earlier node is past its point of no return: then the
-// person wants to finish that purge, and not to purge the replacement. With --force it is always the present node.
+// chooseNode returns which of several nodes with the same name a person wants to purge, normally the present node. But
+// if the present node answers and has no open purge, it returns an earlier node whose open purge is past its point of
+// no return, because the person wants to finish that purge. With --force it is always the present node.
 func chooseNode(s *fsm.State, nodes []*Node, request Request) *Node {
 	present := nodes[0]
 	if request.Force || !present.mayAnswer() || openPurge(s, present.UID) != nil {

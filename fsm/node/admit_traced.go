@@ -51,8 +51,7 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 }
 
 // NeedsTraces reports whether EKCO must search for traces of the name, because it knows no node with the name, or only
-// purged nodes. since is when the last one was purged, or zero. The result of a search before that time must not be
-// used.
+// purged nodes. since is the time of the last purge, or zero. Results of earlier searches must not be used.
 func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	nodes := ByName(s, name)
 	if len(nodes) == 0 {
@@ -100,9 +99,8 @@ func (t Traces) notFound() string {
 	return text
 }
 
-// otherNodeWithName returns another known node to which the name may belong, or nil. Its name or hostname is the same
-// if dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. It ignores
-// purged nodes.
+// otherNodeWithName returns another known node to which the name, and so its traces, may belong, or nil: its name or
+// hostname is the same if dots are replaced by dashes, as Rook does. It ignores purged nodes.
 func otherNodeWithName(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)

@@ -98,8 +98,8 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// Ended stores in the node's pods how their clear-node ended. It keeps the end of a purge, but not of a purge after the
-// one that removed the node.
+// Ended stores in the node's pods how their clear-node ended. In [fsm.Thing.Last] it keeps only purges, up to the one
+// that removed the node.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	n := of(t)
 	n.forgetOutlived(rec.ID)

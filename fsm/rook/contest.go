@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// withHosts adds to the key of a change a number that identifies the hosts in the CRUSH map. When these hosts change,
-// EKCO may make an earlier change again although no other program undid it, and that must not count as a contest.
+// withHosts adds to the key of a change a number that identifies the hosts in the CRUSH map. After these hosts have
+// changed, EKCO may repeat an earlier change that no other program undid, which must not count as a contest.
 func withHosts(about string, w *fsm.World) string {
 	ceph := findThing(w, journal.RookCeph)
 	if ceph == nil {

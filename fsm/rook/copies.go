@@ -9,9 +9,9 @@ import (
 )
 
 // wishCopies returns the change after which each pool of a custom resource has as many copies as there are hosts,
-// within the limits of the configuration. It adds one copy at a time: a larger step also raises the minimum of copies
-// with which Ceph serves a pool, and Ceph would not serve it until these copies exist. wishCopies never lowers a
-// number.
+// within the limits of the configuration. It adds one copy at a time: a larger step would also raise min_size, the
+// number of copies with which Ceph serves a pool, and Ceph would not serve it until they exist. wishCopies never lowers
+// a number.
 func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, known := countUpHosts(w)
 	p := policyOf(w)

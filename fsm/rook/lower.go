@@ -47,8 +47,7 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	return nil
 }
 
-// updateLeft updates Left and Crush after new facts. before are the hosts in the CRUSH map according to the facts
-// before.
+// updateLeft updates Left and Crush after new facts. before are the hosts in the CRUSH map in the former facts.
 func (r *Resource) updateLeft(before []string, e journal.Event) {
 	now := crushHosts(r.Facts)
 	if len(namesWithout(now, before)) > 0 || len(namesWithout(before, now)) > 0 {
@@ -117,10 +116,9 @@ const returnTimeout = 24 * time.Hour
 // that wait for a host to return come last.
 //
 // It lowers a number only if the number had this value while the host was still there, because a person set a newer
-// value on purpose. It does not lower the copies of a pool that Ceph does not have under Rook's name for it, or whose
-// copies may share a host: such an action could not begin, and all other actions of the kind would have to wait. The
-// result is never below the number of hosts in the CRUSH map, running or not, so that it does not conflict with
-// [wishCopies].
+// value on purpose. It skips pools that Ceph does not have under the name that Rook uses, and pools whose copies may
+// share a host: such an action could not begin, and all other actions of the kind would have to wait. The result is
+// never below the number of hosts in the CRUSH map, running or not, so that it does not conflict with [wishCopies].
 func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	for _, place := range placesOf(of(t).Now().Numbers) {
 		asked, asks := wishFewerAt(t, place, w)

@@ -25,8 +25,8 @@ func newMachine() machine {
 
 func (machine) New(*fsm.Thing) any { return &Resource{} }
 
-// Ended implements [fsm.Machine]. It stores the facts after the action's change, even if the action then failed. It
-// keeps newer facts, because if two actions were open, the one that ends last may not have made the last change.
+// Ended implements [fsm.Machine]. It stores the facts after the action's change, even if the action then failed, but
+// keeps newer facts: of two open actions, the last one to end may not have made the last change.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	r := of(t)
 	if r.Made == nil {

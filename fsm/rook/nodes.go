@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// wishNodes returns the change that adds all ready nodes with the label to the list of storage nodes. It also replaces
-// the setting that Ceph uses all nodes by a list. It removes no listed node, and such a new list has all nodes with
-// OSDs, because Rook before 1.4 removes the OSDs of hosts that are not in the list.
+// wishNodes returns the change that adds all ready nodes with the label to the list of storage nodes. It removes no
+// node from the list. If Ceph uses all nodes, a list replaces that setting; it has all nodes with OSDs, because Rook
+// before 1.4 removes the OSDs of hosts that are not in the list.
 func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p := policyOf(w)
 	if t.Kind != journal.RookCluster.Kind || p.UserManaged {

@@ -8,11 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// wishPools returns a change of settings of a Ceph pool that no custom resource has: the number of copies of the mgr's
-// pool, and with Rook before 1.4 of all pools; the minimum of copies with which these pools are served; and the minimum
-// of placement groups for the metadata of object stores. It returns one pool at a time: first a change that a purge
-// waits for, and last a change that lowers copies, because that may have to wait. It skips a pool that another program
-// keeps changing, if there are others.
+// wishPools returns a change of a Ceph pool's settings that no custom resource has. For the mgr's pool, and with Rook
+// before 1.4 for all pools, these are the number of copies and the minimum of copies with which Ceph serves the pool.
+// For metadata pools of object stores it is the minimum of placement groups. It returns one pool at a time: first a
+// change that a purge waits for, and last a change that lowers copies, because that may have to wait. It skips a pool
+// that another program keeps changing, if there are others.
 func wishPools(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if t.Kind != journal.RookCeph.Kind || !isFresh(t, w) {
 		return wish{}, false
@@ -195,9 +195,9 @@ func (p pools) wantedCopies(pool journal.CephPool) int {
 	return p.finalCopies(pool)
 }
 
-// finalCopies returns how many copies the pool must have in the end. It lowers only the copies of the mgr's pool, if
-// each copy must be on another host and the cluster has fewer hosts, running or not, because this pool's data does not
-// justify a permanent warning of Ceph. The configured maximum does not lower copies.
+// finalCopies returns how many copies the pool must have in the end. It lowers only the copies of the mgr's pool, to
+// the number of hosts, running or not, if each copy must be on another host: a permanent warning of Ceph is not
+// justified by this pool's data. The configured maximum does not lower copies.
 func (p pools) finalCopies(pool journal.CephPool) int {
 	size := max(pool.Size, p.policy.copies(p.upHosts))
 	if limit := max(p.policy.MinCopies, p.allHosts); pool.Name == p.mgr && !pool.OnOSDs && size > limit {

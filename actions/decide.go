@@ -11,8 +11,8 @@ import (
 const (
 	// HoldPlan means that the action could not be planned yet.
 	HoldPlan = "Plan"
-	// HoldAnswer means that a check has not answered yet. It differs from the name of the check, because a hold under
-	// that name may affect the rest of the action differently.
+	// HoldAnswer means that a check has not answered yet. It is not the check's name, because a hold by the check
+	// itself may have other effects on the action.
 	HoldAnswer = "Answer"
 	// HoldReadable means that this EKCO cannot read or run the action.
 	HoldReadable = "Readable"

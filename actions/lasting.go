@@ -63,8 +63,8 @@ func (a *run) holdUntilLasting(checks []Check) []Check {
 // isTooYoung reports whether the verdict is a hold that replaces a verdict that has not lasted long enough.
 func (v Verdict) isTooYoung() bool { return v.Kind == VerdictHold && v.Lasting > 0 }
 
-// waitUntilLasting repeats preflights with young verdicts until the verdicts take effect or change. So a person sees
-// the same verdicts that would count for an action.
+// waitUntilLasting repeats preflights whose verdicts have not lasted long enough, until the verdicts take effect or
+// change. So a person sees the verdicts that would count for an action.
 func (r *Runner) waitUntilLasting(ctx context.Context, kind *Kind, record journal.ActionRecord, checks []Check) ([]Check, error) {
 	found, judged := make(lastingVerdicts), slices.Clone(checks)
 	for i, check := range checks {

@@ -46,7 +46,8 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	}
 }
 
-// afterFailure returns the backoff after n consecutive failures. When n exceeds the budget, it grows up to StalledMax.
+// afterFailure returns the backoff after n consecutive failures. From the failure that spends the budget, it grows up
+// to StalledMax.
 func (p RetryPolicy) afterFailure(n int) time.Duration {
 	if n >= p.Budget {
 		return p.nth(n-p.Budget+1, p.Max, p.StalledMax)

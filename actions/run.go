@@ -68,8 +68,8 @@ type run struct {
 	pendingChecks []*pendingCheck
 	// stalledSeq is the event by which this run stalled the action last, or 0.
 	stalledSeq uint64
-	// resumed is true if an earlier run planned the action. deferred is true if a preflight for which a step may wait
-	// has held the step; see [run.isAttended].
+	// resumed is true if an earlier run planned the action. deferred is true after a hold by a preflight for which the
+	// plan lets the step wait without limit; see [run.isAttended].
 	resumed, deferred bool
 	cancel            bool
 	// ending is set if the action ends before its steps are done.

@@ -13,8 +13,8 @@ type stepState struct {
 	planned journal.PlannedStep
 	code    StepDef
 	group   *group
-	// before are the ids of all steps that must be done first: those in planned.After, those before them, and so on. A
-	// step between two may stay done while the first is repeated (see [UnfinishedError.RepeatStep]).
+	// before are the ids of all steps that must be done first, direct predecessors and their predecessors. While the
+	// first of them is repeated (see [UnfinishedError.RepeatStep]), a step in between may stay done.
 	before []string
 	// busy is true while EKCO checks or runs the step.
 	busy bool

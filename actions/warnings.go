@@ -64,7 +64,7 @@ func (a *run) isAttended() bool {
 	return !a.resumed && !a.deferred && time.Since(a.record.RequestedAt) < attendedTime
 }
 
-// noteDeferral records that a preflight for which the plan lets a step wait has held the step.
+// noteDeferral sets deferred if the plan lets the step wait without limit for the preflight that held it.
 func (a *run) noteDeferral(held journal.PlannedStep, preflight string) {
 	a.deferred = a.deferred || held.MayWait(preflight)
 }

@@ -9,7 +9,7 @@
 //   - Changes during a stop of EKCO, a broken watch or an unwritable journal are not lost: they are differences
 //     when the list, the watch or the journal works again. Of several changes in such a time, only the newest is
 //     written.
-//   - A batch is in chronological order: the begin of an outage of the Kubernetes API, the facts, source by source,
+//   - A batch is in chronological order: the start of an outage of the Kubernetes API, the facts, source by source,
 //     the end of the outage.
 //   - An outage ends only after everything was read again.
 //   - Missing objects and permissions cause no noise. If a watch is forbidden, EKCO polls; if even a list is

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// watchRetryInterval is the time before EKCO retries a forbidden watch. It is long because each attempt writes a line to the
-// API server's audit log.
+// watchRetryInterval is the time before EKCO retries a forbidden watch. It is long because each attempt writes a line
+// to the API server's audit log.
 const watchRetryInterval = 5 * time.Minute
 
 // access is EKCO's permission for a resource.
@@ -158,9 +158,9 @@ func (g *gate) cannotList() bool {
 	return g.access == canNothing
 }
 
-// absenceText returns a text for persons about what EKCO cannot observe. It returns "" if EKCO can observe all, or if the
-// resource does not exist, for example because an add-on is not installed. During an outage it does not mention that
-// the API server does not answer.
+// absenceText returns a text for persons about what EKCO cannot observe. It returns "" if EKCO can observe all, or if
+// the resource does not exist, for example because an add-on is not installed. During an outage it does not mention
+// that the API server does not answer.
 func (g *gate) absenceText(outage bool) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -177,8 +177,8 @@ func (g *gate) absenceText(outage bool) string {
 	return ""
 }
 
-// shortError shortens an error. It keeps only the missing permission, or the name of the API that does not answer, which the
-// status reports separately. The log has the whole error.
+// shortError shortens an error. It keeps only the missing permission, or the name of the API that does not answer,
+// which the status reports separately. The log has the whole error.
 func shortError(err error) string {
 	if errors.Is(err, kube.ErrUnavailable) {
 		return kube.ErrUnavailable.Error()

@@ -255,7 +255,7 @@ func (m *outageMonitor) sendProbe(ctx context.Context) {
 	}
 }
 
-// updateOutage declares the begin or the end of an outage.
+// updateOutage declares the start or the end of an outage.
 func (m *outageMonitor) updateOutage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -24,7 +24,7 @@ type outage struct {
 	over        bool
 }
 
-// loss is the begin of an outage.
+// loss is the start of an outage.
 type loss struct {
 	number int
 	since  time.Time
@@ -99,7 +99,7 @@ func (o *outages) recordsFor(d Difference[outage]) Records[outage] {
 	return records
 }
 
-// unrecorded returns the begin of the first outage that is not fully recorded, and whether that begin is recorded.
+// unrecorded returns the start of the first outage that is not fully recorded, and whether that start is recorded.
 func unrecorded(was, now outage) (first loss, begun bool) {
 	switch {
 	case !was.over:

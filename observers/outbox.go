@@ -175,7 +175,7 @@ func (o *outbox) collect(at time.Time) collected {
 	return all
 }
 
-// drafts returns all drafts in chronological order: the begin of an outage, the facts of each source, the end of the
+// drafts returns all drafts in chronological order: the start of an outage, the facts of each source, the end of the
 // outage.
 func (c collected) drafts() []journal.Draft {
 	drafts := c.before[:len(c.before):len(c.before)]

@@ -136,7 +136,7 @@ func (t *trigger) times() int {
 	return max(1, t.on.Times)
 }
 
-// call calls Changed, and schedules the number more of later calls. The caller must hold the lock.
+// call calls Changed now, and again for the given number of later calls. The caller must hold the lock.
 func (t *trigger) call(more int) {
 	t.on.Changed()
 	if t.later != nil {
@@ -149,8 +149,8 @@ func (t *trigger) call(more int) {
 	}
 }
 
-// callLater makes the call that was scheduled at call number calls. It does nothing if there was another call since. If
-// an object has changed since, it schedules the full number of later calls again.
+// callLater makes the call that call number calls scheduled, unless there was another call since. If an object has
+// changed since, it schedules the full number of later calls again.
 func (t *trigger) callLater(calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -202,7 +202,7 @@ func (w *World) update(m *mirror.Mirror) {
 	m.Update(state.OpenActions(), kubesim.ClusterUID, journal.Carried{Seq: state.Seq, Pauses: map[string]journal.Pause{}})
 }
 
-// liveMirrored runs one incarnation with a mirror, which dies at a crash point. It returns copies of the journal from
+// liveMirrored runs one process with a mirror until it dies at a crash point. It returns copies of the journal from
 // before the first append, and from after each append.
 func (s Stage) liveMirrored(w *World, journalID string, at int) (copies []*memory.Store) {
 	w.T.Helper()
@@ -236,7 +236,7 @@ const (
 	secondJournal = "second"
 )
 
-// fromMirror begins with an empty journal on another node, and the mirror after loses has changed it.
+// fromMirror begins on another node, with an empty journal and the mirror as changed by loses.
 func fromMirror(loses func(*mirror.Content)) func(Stage, *World, []*memory.Store) bool {
 	return func(s Stage, w *World, _ []*memory.Store) bool {
 		w.Store = memory.New()
@@ -246,7 +246,7 @@ func fromMirror(loses func(*mirror.Content)) func(Stage, *World, []*memory.Store
 	}
 }
 
-// fromCopy begins with an older copy of the journal, from after so many thirds of the appends.
+// fromCopy begins with an older copy of the journal, which has the given number of thirds of the appends.
 func fromCopy(thirds int) func(Stage, *World, []*memory.Store) bool {
 	return func(s Stage, w *World, copies []*memory.Store) bool {
 		w.Store = copies[len(copies)*thirds/3]

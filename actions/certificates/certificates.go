@@ -130,8 +130,8 @@ func plan(of storeWithRule) func(context.Context, journal.ActionRecord) (journal
 	}
 }
 
-// earliestRestart returns the earliest restart that counts: now, or the creation time of the certificates if they are
-// already renewed.
+// earliestRestart returns the time from which a server's restart counts: now, or the creation time of the certificates
+// if they are already renewed.
 func earliestRestart(before journal.CertificateFacts, due secrets.Due) (at time.Time) {
 	if _, is := due(before); is || len(before.Certificates) == 0 {
 		return time.Now().UTC()

@@ -275,7 +275,7 @@ func (s reportFindings) Prove(ctx context.Context, step actions.StepContext) (ac
 	return proof, err
 }
 
-// noteAttempt records the time of a check. Without permission to write, and after noteTries failures, it counts as
+// noteAttempt records the time of a check. If EKCO may not write it, or after noteTries failures, the step counts as
 // done, because an open action would block the next check.
 type noteAttempt struct{ attempts Attempts }
 

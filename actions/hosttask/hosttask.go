@@ -89,7 +89,7 @@ func (w Work) Steps() map[string]actions.StepDef {
 		w.Does: {
 			Step: actions.WithInput(run{w}), WakeUp: run{w}.changed, CleanUp: run{w}.cleanUp,
 			Interruptible: true, // it only waits for a slot and for answers
-			// For minutes, the domain of a lost node may belong to a task that another action left there.
+			// A task that another action left on a lost node may have the node's domain for minutes.
 			MayBeForgone: w.Partial,
 		},
 		DoesRemove: {Step: actions.WithInput(remove{w.Tasks})},

@@ -105,9 +105,9 @@ func (p Dependencies) unlessOrLost(unless func(record journal.ActionRecord, node
 	}
 }
 
-// lostAfterChange returns a reason that names another node that is not ready after this action changed it, or "". If an
-// earlier step had such a reason, it returns that reason again, even if the node is ready now. A node whose kubelet was
-// just restarted may be not ready for readyTimeout.
+// lostAfterChange returns a reason if another node is not ready after this action changed it, or "". It waits up to
+// readyTimeout, because the kubelet of such a node may have just been restarted. If an earlier step had such a reason,
+// it returns that reason again, even if the node is ready now.
 func (p Dependencies) lostAfterChange(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
 	changed := map[string]string{} // UIDs by name
 	for _, planned := range record.Plan.Steps {

@@ -34,12 +34,12 @@ const (
 	reloadTimeout  = 20 * time.Second
 	restartTimeout = 5 * time.Minute
 	reachTimeout   = time.Minute
-	// restartTries is the number of failed attempts to write a new manifest that stall the action. Each attempt may
-	// restart HAProxy twice.
+	// restartTries is how many failed attempts to write a new manifest stall the action. Each attempt may restart
+	// HAProxy twice.
 	restartTries = 2
-	// checkTries is the number of failed checks before a new manifest that stall the action, so that an administrator
-	// who set the image soon sees NEEDS YOU. If an update without a new manifest fails the check, the failure is
-	// probably temporary, because HAProxy already has the image.
+	// checkTries is how many failed checks before a new manifest stall the action. It is small, so that an
+	// administrator who set the image soon sees NEEDS YOU. Without a new manifest, HAProxy already has the image, so a
+	// failed check is probably temporary, and the normal retry budget applies.
 	checkTries = 3
 	// restoreTimeout limits the restore of the former files.
 	restoreTimeout = 20 * time.Second

@@ -40,9 +40,8 @@ const (
 	// maxCheckPause limits the pause after a check that found missing data. The first pause is the settle time; each
 	// further pause is twice as long.
 	maxCheckPause = 30 * time.Minute
-	// checksPerServer is the number of failed checks after which EKCO uses another server. If no client reads a pass,
-	// the server ends the pass only after a day, and the EKCO that started the pass may have been killed before it
-	// could record that.
+	// checksPerServer is the number of failed checks after which EKCO uses another server. A server ends a pass that no
+	// client reads only after a day, and an EKCO that was killed may have left such a pass unrecorded.
 	checksPerServer = 3
 )
 

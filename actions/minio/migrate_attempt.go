@@ -173,8 +173,8 @@ func (a *attempt) beginSwitch(ctx context.Context) error {
 	return err
 }
 
-// unchangedVersion returns the resource version of the Service, or an error if the Service may have selected other pods
-// than standalone MinIO in between.
+// unchangedVersion returns the resource version of the Service. It returns an error if the Service may have selected
+// other pods than standalone MinIO since the last recorded version.
 func (a *attempt) unchangedVersion(ctx context.Context) (version string, err error) {
 	known, err := lastSourceVersion(a.step.Action)
 	if err != nil {
@@ -241,7 +241,7 @@ func (a *attempt) copyWhileServing(ctx context.Context) error {
 		return errors.New(fast)
 	}
 	a.versions = result.Seen
-	// Keep versions that a person released: only the last pass may refuse them, so this pass need not list them.
+	// Keep a list that a person released: this pass need not list versions that only the last pass refuses.
 	if was := a.state.Uncarried; len(lost.names()) == 0 && !isReleased(was, was, a.step.Action, MinioCarriedOver) {
 		a.state.Uncarried = journal.MinioFound{}
 	}

@@ -42,8 +42,8 @@ const (
 	// MinioSuccessor requires that standalone MinIO is the store that EKCO copied, and that another pod can replace the
 	// serving pod. It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept requires a recorded event of the removal for all data that only the highly available MinIO has.
-	// It may be forced.
+	// MinioSourceKept holds while only the highly available MinIO has some data, and no event reported its removal from
+	// standalone MinIO. It may be forced.
 	MinioSourceKept = "MinioSourceKept"
 	// MinioTries holds for a while after a failed switch, and after too many failed switches.
 	MinioTries = "MinioTries"

@@ -82,8 +82,8 @@ func releaseCommand(key string, record journal.ActionRecord) string {
 	return fmt.Sprintf("\"ekco retry --force --list %s %s\"", key, record.ID)
 }
 
-// isReleased reports whether a person released everything in found. The person released the names that the earlier
-// hold, shown, listed.
+// isReleased reports whether a person released everything in found. shown is the list in the hold that the person
+// released.
 func isReleased(found, shown journal.MinioFound, record journal.ActionRecord, preflight string) bool {
 	named := found.Count == len(found.Names) && !slices.ContainsFunc(found.Names, func(name string) bool { return !slices.Contains(shown.Names, name) })
 	return named && found.Store == shown.Store && record.HasForced(preflight, keyFor(shown))
@@ -99,7 +99,7 @@ func holdFor(record journal.ActionRecord, step, preflight, reason string, found 
 	return actions.Hold(reason).AboutList(keyFor(found))
 }
 
-// nothingForeign holds before EKCO removes data from the target that EKCO did not copy.
+// nothingForeign holds while the target has data that EKCO did not copy, because EKCO would remove that data.
 func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	left, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -113,7 +113,7 @@ func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 		"\"ekco retry %s\" checks again; %s removes exactly the items named here", words.Count(found.Count, "item"), textOf(found), record.ID, releaseCommand(keyFor(found), record))
 }
 
-// nothingLacks holds before EKCO deletes standalone MinIO while only standalone MinIO has some data.
+// nothingLacks holds the deletion of standalone MinIO while only standalone MinIO has some data.
 func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	for _, step := range []string{journal.StepCompareMinio, journal.StepCompareAgainMinio, journal.StepDeleteMinioDeployment} {
 		left, err := outputOf[journal.MinioCompared](record, step)
@@ -141,8 +141,8 @@ func missingText(step string, left journal.MinioCompared, record journal.ActionR
 }
 
 // compareStores checks whether the highly available MinIO has all data of standalone MinIO, if EKCO did not make the
-// switch itself. Data that clients overwrote there later does not count as missing. Data that clients deleted there
-// later does count: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
+// switch itself. Data that clients later overwrote on the highly available MinIO does not count as missing. Data that
+// they deleted there does count: EKCO cannot know the reason. Each check first replaces the pod of standalone MinIO.
 type compareStores struct{ *migrator }
 
 func (s compareStores) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {

@@ -203,9 +203,9 @@ func lateOutputs(step actions.StepContext) json.RawMessage {
 	return outputs
 }
 
-// findLateChanges compares if standalone MinIO changed after the highly available MinIO had all data, and returns what
-// the highly available MinIO lacks. This can include data that clients deleted there later, because EKCO cannot
-// distinguish it from lost data.
+// findLateChanges returns what the highly available MinIO lacks, if standalone MinIO changed after the highly available
+// MinIO had all data. This can include data that clients deleted there later, because EKCO cannot distinguish it from
+// lost data.
 func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	_, target, otherErr := storesOf(record)
@@ -231,8 +231,8 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	return left, err
 }
 
-// missingDataSince is [sides.missingData], but compares nothing if the fingerprint of standalone MinIO still equals
-// was. Only attributes that standalone MinIO does not list may then have changed.
+// missingDataSince is [sides.missingData] if standalone MinIO's fingerprint differs from was. If it is the same, only
+// attributes that standalone MinIO does not list can have changed, so missingDataSince compares only these.
 func (s sides) missingDataSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {

@@ -73,7 +73,8 @@ func (a *attempt) askAboutLoss(both sides, count int, names []string) error {
 	return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
 }
 
-// removeReported removes versions whose removal an event reported after the pass asked for it, and returns the rest.
+// removeReported removes versions from the copy if an event has reported their removal since the pass kept them, and
+// returns the rest.
 func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
 	if rest.Count = kept.Count; kept.Count > 0 {
 		s.listener.catchUp(ctx)

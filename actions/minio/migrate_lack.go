@@ -52,7 +52,8 @@ func (m *migrator) findObstacle(ctx context.Context, record journal.ActionRecord
 	return obstacle{key: no.Cause, text: fmt.Sprintf("the switch has to replace pod %s of standalone MinIO, and no replacement can start: %s", pod.Name, no.Reason)}, nil
 }
 
-// mayBeReplaced holds if writers could be cut off only by an endless outage.
+// mayBeReplaced implements [MinioSuccessor]: without a successor of the serving pod, cutting clients off would be an
+// endless outage.
 func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {

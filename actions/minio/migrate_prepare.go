@@ -98,8 +98,8 @@ func (s prepare) releasedForeignData(ctx context.Context, both sides, step actio
 	}
 	since := plan.Ours
 	if plan.Source != both.id || plan.Target != both.targetID || since.After(time.Now()) {
-		// EKCO copied another store, of which this may be the last copy; or copied to another store; or its clock was
-		// wrong.
+		// No data counts as EKCO's copy: EKCO copied another store, of which this may be the last copy; or copied to
+		// another store; or its clock was wrong.
 		since = time.Time{}
 	}
 	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)

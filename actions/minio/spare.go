@@ -98,7 +98,8 @@ type displacedReplicas struct {
 }
 
 // otherNeedsMove returns a reason to skip the check if another replica has to move next because no node has its volume.
-// It returns "" if there is no such replica. A node that is not ready or cordoned may be the node with the volume.
+// It returns "" if there is no such replica, or if a node is not ready or cordoned, because that node may have the
+// volume.
 func (d displacedReplicas) otherNeedsMove(ctx context.Context) (string, error) {
 	live, err := d.api.Read(ctx)
 	if err != nil {

@@ -56,8 +56,7 @@ type Mirror struct {
 	covered journal.Position
 	// inherited has the ended actions of mirrors that were loaded or taken over.
 	inherited []EndedAction
-	// knew and knewAt come from the mirrors: the last known event of each other journal, and the last known event on
-	// disk.
+	// knew has the last event of each other journal that the mirrors named. knewAt has the last such event on disk.
 	knew   map[string]uint64
 	knewAt map[string]journal.Position
 	// held has the actions in the mirror in the cluster. leftOut has the actions for which there was no space.

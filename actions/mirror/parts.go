@@ -41,7 +41,8 @@ type parts struct {
 const maxObsolete = 128
 
 // claimParts chooses a new owner and lists the existing parts, which become obsolete when the own index is written. If
-// another EKCO is about to write an index that names them, one of the two writes fails, and that EKCO must claim again.
+// another EKCO is about to write an index that names them, one of the two writes fails, and the EKCO whose write failed
+// must claim again.
 func (m *Mirror) claimParts(ctx context.Context) {
 	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, existing: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)

@@ -131,8 +131,8 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	// Without this check Ceph would only report that an OSD is already down. The preflight has found the OSDs of a lost
-	// node down.
+	// Mark down only OSDs that came up after the preflight, which required that the OSDs of a lost node are down: Ceph
+	// would report that the others already are.
 	if len(up) > 0 && !journal.PurgeInputOf(step.Action.Request).Live {
 		if err := s.Ceph.Down(ctx, up...); err != nil {
 			return nil, err

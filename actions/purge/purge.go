@@ -158,8 +158,7 @@ func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) actions.V
 }
 
 // guards makes a purge check the quorum before it deletes a primary's Node, which is the first change of the control
-// plane. If the machine answers, it also makes the Node stay while an OSD of the node runs, even if the OSD had stopped
-// before.
+// plane. If the machine answers, the Node also stays while one of its OSDs runs, even if that OSD had stopped before.
 func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	if planned.Does != doesDeleteNode {
 		return nil

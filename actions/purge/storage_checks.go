@@ -57,8 +57,8 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	return actions.Pass()
 }
 
-// cephErrorAtPlanning returns the error of Ceph from when a manual purge was planned, until the step find-osds is done.
-// Using it saves the administrator two more timeouts.
+// cephErrorAtPlanning returns the error that Ceph had when a manual purge was planned, or "" once the step find-osds is
+// done. With it, the administrator need not wait for two more timeouts.
 func cephErrorAtPlanning(record journal.ActionRecord) string {
 	facts, err := factsOf(record)
 	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {

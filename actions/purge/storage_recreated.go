@@ -9,10 +9,10 @@ import (
 )
 
 // recreatedDeployments returns the Deployments that Rook has recreated for the OSDs. Rook does so if a Deployment is
-// deleted while the node still exists. Without the OSD they would fail forever. A Deployment belongs to an OSD if it is
-// bound to the node and has the same id and UUID. If a UUID is unknown, the id is enough, unless another OSD has the id
-// now. If another node has the lost node's name, or another machine has the OSD, no Deployment belongs to the lost
-// node.
+// deleted while the node still exists, and without the OSD the new one would fail forever. A Deployment belongs to an
+// OSD if it is bound to the node and has the same id and UUID. If a UUID is unknown, the id is enough, unless another
+// OSD has the id now. If another node has the lost node's name, or another machine has the OSD, no Deployment belongs
+// to the lost node.
 func (p storagePart) recreatedDeployments(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
 	if view.absent || view.isReplaced() {
 		return nil, nil

@@ -35,7 +35,7 @@ func OfKubelets(kubelets Kubelets, clock func() error, known map[string]journal.
 			}
 			now, err := kubelets.Facts(ctx, seen)
 			if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
-				return seen, nil // the watches report the outage; it must not wait for all these handshakes
+				return seen, nil // no error: the watches report the outage, and its end must not wait for these handshakes
 			}
 			if err == nil {
 				seen = now

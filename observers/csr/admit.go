@@ -17,8 +17,8 @@ const (
 	maxAnHour = 10
 	// maxAtOnce limits the requests of all requesters at a time.
 	maxAtOnce = 2000
-	// minCrowd is the number of other requests of a requester from which EKCO records how many there are. For a requester
-	// that has reached maxAnHour, it records this in any case.
+	// minCrowd is how many further requests a requester must have before EKCO records their number. If the requester
+	// has reached maxAnHour, EKCO always records it.
 	minCrowd = 10
 	// maxCrowds is the maximum number of requesters for which EKCO records the number.
 	maxCrowds = 20

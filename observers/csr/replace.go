@@ -32,7 +32,7 @@ func (s *Source) replace(now map[string]recordedRequest) (again time.Time) {
 	return again
 }
 
-// withheldFacts has facts that are not recorded for now.
+// withheldFacts has facts that are not recorded for now, and how often they have changed.
 type withheldFacts struct {
 	facts string
 	times int

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// minReadInterval is the shortest time between two reads. minNodesReadInterval is the shortest time between two reads that changes of
-	// Nodes cause: a kubelet can change its own Node at any rate.
+	// minReadInterval is the shortest time between two reads. minNodesReadInterval is the shortest time between two
+	// reads that changes of Nodes cause: a kubelet can change its own Node at any rate.
 	minReadInterval      = 100 * time.Millisecond
 	minNodesReadInterval = 5 * time.Second
 	// While a request waits, EKCO reads again after rereadInterval even without a change, because it does not watch

@@ -66,8 +66,8 @@ func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool)
 	return thing, envoy.Of(now, since), unready
 }
 
-// noun returns the definition of the records. Subjects are recorded as gone for the reason gone, because EKCO does not
-// know why it no longer sees a pod.
+// noun returns the definition of the records. gone is the reason to record when EKCO no longer sees a pod, because EKCO
+// does not know the real reason.
 func noun(known map[string]journal.EnvoyPod, gone string) observers.Noun[journal.EnvoyPod] {
 	return observers.Noun[journal.EnvoyPod]{
 		Observed: func(thing string, pod journal.EnvoyPod) journal.Draft {

@@ -84,7 +84,8 @@ func addressOf(node kube.Node) string {
 	return node.Facts.InternalIP
 }
 
-// noun returns the definition of the records. Nodes are recorded as gone for the reason gone, unless it is "".
+// noun returns the definition of the records. gone is the reason to record for nodes that are gone, or "" for the
+// observed reason.
 func noun(known map[string]journal.LoadBalancerFacts, gone string) observers.Noun[journal.LoadBalancerFacts] {
 	return observers.Noun[journal.LoadBalancerFacts]{
 		Observed: func(node string, now journal.LoadBalancerFacts) journal.Draft {

@@ -64,8 +64,8 @@ func Off(known map[string]journal.MinioFacts, why string) observers.Source {
 	})
 }
 
-// noun returns the definition of the records. Subjects are recorded as gone for the reason why, or for the observed
-// reason if why is "".
+// noun returns the definition of the records. why is the reason to record for subjects that are gone, or "" for the
+// observed reason.
 func noun(known map[string]journal.MinioFacts, why string) observers.Noun[journal.MinioFacts] {
 	return observers.Noun[journal.MinioFacts]{
 		Observed: func(name string, facts journal.MinioFacts) journal.Draft {

@@ -106,8 +106,8 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	return resources, ofCeph
 }
 
-// pollInterval returns the interval with which two polls are never closer than often, although a poll may come a tenth
-// of the interval early.
+// pollInterval returns the interval at which two polls are always at least often apart, although jitter may shorten the
+// interval by a tenth.
 func pollInterval(often time.Duration) time.Duration { return often + (often+8)/9 }
 
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {

@@ -5,12 +5,12 @@ import (
 	"maps"
 )
 
-// CheckAgain runs the step's preflights again, right before an effect. A Do that takes long before its effect needs
-// this: in between, a person may have paused EKCO, or the object may have been replaced. If a preflight does not pass,
-// CheckAgain returns an [UnfinishedError] that waits. EKCO then examines the step as before an attempt, and the
-// preflight holds it.
+// CheckAgain runs the step's preflights again, right before an effect. It is for a Do that takes long before its
+// effect: in between, a person may have paused EKCO, or the object may have been replaced. If a preflight does not
+// pass, CheckAgain returns an [UnfinishedError] that waits. EKCO then runs the preflights as before an attempt, and the
+// one that does not pass holds the step.
 //
-// Only Do may call CheckAgain. For a step that must finish (see [StepDef.MustFinish]), it runs only [SafeMode].
+// Only Do may call CheckAgain. If a step must finish (see [StepDef.MustFinish]), CheckAgain runs only [SafeMode].
 func (c StepContext) CheckAgain(ctx context.Context) error {
 	return c.askAgain(ctx, func(string) bool { return true })
 }
@@ -28,8 +28,8 @@ func (c StepContext) askAgain(ctx context.Context, which func(name string) bool)
 	return c.ask(ctx, which)
 }
 
-// askFunc returns the function with which a running step runs its preflights again. The function passes them a record
-// without the running attempt: a preflight that pauses between attempts would take that attempt for a failed one.
+// askFunc returns the function with which a running step runs its preflights again. It gives them a record without the
+// running attempt, because a preflight that pauses after failed attempts would count that attempt as failed.
 func (a *run) askFunc(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
 	preflights, before := s.planned.Preflights, record.Action
 	before.Steps = maps.Clone(before.Steps)

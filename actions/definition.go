@@ -45,8 +45,8 @@ type Definition struct {
 	Steps map[string]StepDef
 	// Preflights has the checks of this kind, by name. They take precedence over [Config.Preflights].
 	Preflights map[string]Preflight
-	// Costs lists what a planned action would remove or change, with one line for each item, for a person who decides
-	// whether to run it. It changes nothing, and also lists what it could not read. It may be nil.
+	// Costs lists for a person what a planned action would remove or change, and what Costs could not read, with one
+	// line for each item. It changes nothing. It may be nil.
 	Costs func(ctx context.Context, record journal.ActionRecord) []string
 	// Guards lists preflights to run before a step even if the plan does not list them, because an older version may
 	// have made the plan. It may be nil.
@@ -73,9 +73,9 @@ type Step interface {
 // StepDef is a [Step] with its properties. All fields except Step are optional.
 type StepDef struct {
 	Step
-	// Atomic is true if the effect is a single call and Prove fully sees its result: if Prove reports that it is not
-	// done, nothing has happened. Past its point of no return, EKCO can still abandon an action if every started
-	// irreversible step is atomic and not done.
+	// Atomic is true if the effect is a single call and Prove sees its whole result: if Prove says "not done", nothing
+	// has happened. Past the point of no return, EKCO can still abandon an action whose started irreversible steps are
+	// all atomic and not done.
 	Atomic bool
 	// Interruptible is true if the effect may take hours and can stop at any moment; a later attempt continues it. The
 	// context of Do then ends at once when the action ends early or EKCO stops. Other steps may finish within the grace
@@ -88,16 +88,14 @@ type StepDef struct {
 	SlowProof bool
 
 	// MustFinish is for a step with several effects that leaves the cluster worse off in between, for example while a
-	// Service selects no pods. It reports whether the step was interrupted in this state; it uses only the record of
-	// the started step. If so, the step continues without waiting for other actions and without checks other than its
-	// proof and [SafeMode]. Do decides whether it completes or undoes its effects. If the step fails too often in this
-	// state, the action ends early and runs the undo steps of the plan. All this also applies to the undo step of such
-	// a step.
+	// Service selects no pods. It reports from the record of a started step whether the step was interrupted in this
+	// state. Such a step continues without waiting for other actions, and without checks other than its proof and
+	// [SafeMode]. Do decides whether to complete or undo the effects. If the step fails too often in this state, the
+	// action ends early and runs the plan's undo steps. The undo step of such a step is treated in the same way.
 	MustFinish func(step StepContext) bool
-	// CleanUp is called at the end of each attempt. failed is nil if the proof was seen; otherwise it is the reason,
-	// and wraps ctx's error if the action ends early or EKCO stops. CleanUp may only undo effects of the same step. It
-	// has 5 seconds, also when EKCO stops. If EKCO is killed, CleanUp is not called, so a later attempt must tolerate
-	// the effects that it would have undone.
+	// CleanUp is called at the end of each attempt. failed is nil if the proof was seen. Otherwise it is the reason,
+	// which wraps ctx's error if the action ends early or EKCO stops. CleanUp may undo only effects of the same step,
+	// within 5 seconds. If EKCO is killed, CleanUp is not called, so a later attempt must tolerate such effects.
 	CleanUp func(ctx context.Context, step StepContext, failed error)
 	// WakeUp returns nil or a channel. EKCO calls WakeUp before each check of the effect, and checks again as soon as
 	// the channel is closed. In any case EKCO checks again after at most 2 seconds.

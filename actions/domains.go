@@ -21,9 +21,9 @@ type Domains interface {
 	Leave(action, step string)
 }
 
-// NoDomains is for planned steps that change nothing that other actions change, or that take too long to block other
-// actions. A step with nil Domains locks all domains of its kind. At least one step of a plan must lock a domain: EKCO
-// treats a plan without domains as a plan of a version that had no domains.
+// NoDomains is for planned steps that do not change what other actions change, and for steps that would block other
+// actions for too long. A step with nil Domains locks all domains of its kind. At least one step of a plan must lock a
+// domain, because EKCO takes a plan without domains for a plan of an old version.
 var NoDomains = []string{}
 
 // HoldDomains is the hold of a step that waits for a domain of another action's step.

@@ -89,9 +89,9 @@ func callProve(ctx context.Context, code StepDef, step StepContext) (result proo
 	return proofResult{Proof: proof}
 }
 
-// check runs preflights and returns their answers in the order of names. It runs all of them, because the gravest
-// answer decides and persons should see every answer. It runs the preflights of [Kind.isLastPreflight] after the
-// others, so that their answers are recent when the step starts. It returns an error if a preflight could not run.
+// check runs all preflights and returns their answers in the order of names: the gravest answer decides, and persons
+// should see every answer. The preflights of [Kind.isLastPreflight] run after the others, so that their answers are
+// recent when the step starts. check returns an error if a preflight could not run.
 func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, pending *pendingCheck) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {

@@ -11,8 +11,8 @@ import (
 )
 
 // Explain returns what Run would do with the record: its plan, and the present answer of each preflight, in the order
-// of the plan. It changes and writes nothing, so it does not run [Mirrored], which writes; that check comes last with
-// [VerdictUnasked]. The action need not have been requested.
+// of the plan. The action need not have been requested. Explain changes and writes nothing. [Mirrored] would write, so
+// Explain does not run it, and lists it last with [VerdictUnasked].
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
 	kind := r.kindFor(record)
 	if kind == nil {

@@ -32,7 +32,7 @@ func (b *Inbox) Tell(event journal.Event, payload journal.Payload) {
 	b.put(func() { b.news = append(b.news, inboxEvent{event, payload}) })
 }
 
-// Recheck makes the run check everything at once that a preflight holds or that cannot be planned. Call it if the
+// Recheck makes the run check at once everything that a preflight holds or that cannot be planned. Call it if the
 // action may no longer have to wait. An extra call does no harm: failed steps keep their backoff, and an action without
 // holds continues as before.
 func (b *Inbox) Recheck() { b.put(func() { b.recheck = true }) }

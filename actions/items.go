@@ -15,10 +15,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Items is a [Step] that works on many items in parallel. Each item has its own outcome. If one fails, a later attempt
-// repeats only that item, because the others are proved done. The next attempt starts after all items were tried, so
-// Timeout also limits the wait for the slowest item. An item that has to wait, for example for a node that is off, is
-// finished later. While all remaining items wait, EKCO holds the step under [HoldItems], and the step locks no domains.
+// Items is a [Step] that works on many items in parallel. Each item has its own outcome. If an item fails, a later
+// attempt repeats only that item, because the others are proved done. The next attempt starts after all items were
+// tried, so Timeout also limits the wait for the slowest item. An item that has to wait, for example for a node that is
+// off, is finished later. While all remaining items wait, EKCO holds the step under [HoldItems], and the step locks no
+// domains.
 //
 // The items come from the plan, so EKCO still knows them after a restart.
 type Items[I any] struct {

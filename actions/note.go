@@ -36,11 +36,11 @@ func (c StepContext) afterAttempt() StepContext {
 // errNotRunning is returned for calls outside [Step.Do].
 var errNotRunning = errors.New("only a running attempt can note outputs or ask its preflights again")
 
-// Note replaces the step's outputs while it runs, and returns when they are on disk. A later attempt, also in another
-// process, reads them with [StepContext.Output]. Each note is an event, so notes should be rare. The outputs that Do or
-// Prove returns replace them at the end.
+// Note replaces the step's outputs while the step runs, and returns when they are on disk. A later attempt, also in
+// another process, reads them with [StepContext.Output]. Each note is an event, so notes should be rare. At the end of
+// the step, the outputs that Do or Prove returns replace the noted ones.
 //
-// Only Do may call it. After an error the outputs may or may not be on disk.
+// Only Do may call Note. After an error the outputs may or may not be on disk.
 func (c StepContext) Note(ctx context.Context, outputs any) error {
 	return c.recordOutputs(ctx, outputs, false)
 }
@@ -55,9 +55,9 @@ func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
 // the mirror may lag.
 const mirrorTime = 6 * time.Second
 
-// NoteAhead is [StepContext.Note] before an effect that an EKCO on another node could not recognize as EKCO's own. It
-// also waits up to mirrorTime for the mirror, so that the other EKCO would know the outputs. It does not wait longer,
-// because without them the other EKCO only has more work, while clients may be waiting for the effect.
+// NoteAhead is [StepContext.Note] before an effect that an EKCO on another node could not recognize as EKCO's own. To
+// let that EKCO know the outputs, it also waits for the mirror, but at most mirrorTime: without the outputs the other
+// EKCO only has more work, and clients may be waiting for the effect.
 func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 	if err := c.Note(ctx, outputs); err != nil || c.mirrored == nil {
 		return err

@@ -277,9 +277,9 @@ func (a *run) recordAttempt(s *stepState, result attemptResult) {
 }
 
 // recordWait records that the remaining work has to wait. The next examination follows at once and normally holds the
-// step. If it finds work although the attempt could do nothing, for example because a server refuses the change,
-// further attempts back off so that they do not fill the journal. The step is then held with their error until an
-// attempt succeeds or fails in another way.
+// step. It may find work although the attempt could do nothing, for example because a server refuses the change. Then
+// further attempts back off, so that they do not fill the journal, and their error holds the step until an attempt
+// succeeds or fails in another way.
 func (a *run) recordWait(s *stepState, again string, err error) {
 	backoff := time.Duration(0)
 	if s.waited > 0 {

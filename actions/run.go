@@ -14,11 +14,11 @@ import (
 // maxConcurrent limits how many steps of one action run at the same time.
 const maxConcurrent = 16
 
-// run is one call of Runner.Run. Its goroutine, the owner, owns every field. Slow calls run in other goroutines. Each
-// of these returns one function, which the owner then calls; see [run.startAsync].
+// run is one call of Runner.Run. One goroutine, the owner, owns every field. Slow calls run in other goroutines. Each
+// of these calls returns a function, which the owner then calls with the result; see [run.startAsync].
 //
 // The owner works in turns. In each turn it applies the results, decides what comes next, writes all of that to disk in
-// one append, and only then starts it.
+// one append, and only then starts new work.
 type run struct {
 	*Runner
 	log    *slog.Logger

@@ -15,9 +15,9 @@ type Config struct {
 	Log   *slog.Logger
 	// Kinds lists the kinds of action that the runner can run.
 	Kinds []Kind
-	// Preflights has the checks that plans may name. EKCO holds a step that lists a preflight that is neither here nor
-	// in its kind. Even if the plan does not list them, [SafeMode] and the Rules of the kind run before every step, and
-	// [Mirrored], if it is in this map, runs before every irreversible step.
+	// Preflights has the checks that plans may name. A step with a preflight that is neither here nor in its kind is
+	// held. Some preflights run even if the plan does not list them: [SafeMode] and the kind's Rules before every step,
+	// and [Mirrored], if it is in this map, before every irreversible step.
 	Preflights map[string]Preflight
 	// Watcher receives the progress that steps report; it may be nil.
 	Watcher Watcher

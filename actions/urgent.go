@@ -31,8 +31,8 @@ func (a *run) mayHaveToFinish(planned journal.PlannedStep, code StepDef) bool {
 	return code.MustFinish != nil
 }
 
-// mustUndo reports whether a step that failed too often is in a state in which it must not stop, and can be undone. The
-// action must not stall then, because a stalled step stays in this state until a person retries it.
+// mustUndo reports whether a step that failed too often is in a state in which it must not stop, and can be undone.
+// Then the action ends early instead of stalling: a stalled step would stay in this state until a person retries it.
 func (a *run) mustUndo(s *stepState) bool {
 	return a.ending == nil && a.mustFinish(s.group, []*stepState{s}) &&
 		slices.ContainsFunc(a.record.ToUndo(), func(undo journal.PlannedStep) bool { return undo.Undoes == s.planned.ID })

@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Admitter is a [Machine] that answers persons' requests itself, for example because they may be about objects that
-// EKCO never saw. For a machine that does not implement it, [AdmitExisting] answers requests.
+// Admitter is a [Machine] that answers persons' requests itself, for example requests about objects that EKCO never
+// saw. For other machines, [AdmitExisting] answers requests.
 type Admitter interface {
 	Admit(s *State, p Policy, now time.Time, request Request) (Admission, error)
 }
@@ -24,8 +24,8 @@ type Asked interface {
 
 // Admit answers a person's request. It changes nothing.
 //
-// If it returns a *[RefusedError], the Admission has the event that records the refusal, unless there is no thing for
-// that event. Other errors are [ErrUnknown] and [ErrNotRefused]. [AdmitExisting] lets only rules with [Rule.Mandatory]
+// With a *[RefusedError], the Admission has the event that records the refusal, unless there is no thing for that
+// event. Other errors are [ErrUnknown] and [ErrNotRefused]. [AdmitExisting] lets only rules with [Rule.Mandatory]
 // refuse a person's request; other rules warn, see [CheckRule].
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	admission, err := admit(s, p, now, request)

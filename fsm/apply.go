@@ -14,9 +14,9 @@ const maxProblems = 20
 // Apply decodes the event and changes the state by it; see [State.ApplyDecoded].
 func (s *State) Apply(e journal.Event) { s.ApplyDecoded(e.Decoded()) }
 
-// ApplyDecoded changes the state by the event ("folds" the event). It accepts every event and never panics. If this
-// EKCO does not understand the event, it holds the event's action, or ignores an event without an action. If the event
-// does not fit the state, it adds a text to Problems. It skips events up to number Seq, which are already folded. The
+// ApplyDecoded changes the state by the event ("folds" the event). It accepts every event and never panics. An event
+// that this EKCO does not understand holds its action; without an action it is ignored. For an event that does not fit
+// the state, ApplyDecoded adds a text to Problems. It skips events up to number Seq, which are already folded. The
 // state may keep parts of the event, so the caller must not change the event after the call.
 func (s *State) ApplyDecoded(d journal.Decoded) {
 	if d.Seq <= s.Seq {

@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Carried returns the part of the state that EKCO writes to the mirror in addition to the open actions. An EKCO that
-// starts with another journal needs it for its decisions. It has no facts, because that EKCO observes the cluster
+// Carried returns the part of the state that EKCO writes to the mirror in addition to the open actions, for the
+// decisions of an EKCO that starts with another journal. It has no facts, because that EKCO observes the cluster
 // itself.
 func (s *State) Carried() journal.Carried {
 	carried := journal.Carried{
@@ -51,10 +51,9 @@ func (s *State) knownTo(from Mirrored, own PauseState) bool {
 	return own.Seq <= min(from.Knew(s.Journal.ID), from.Kept)
 }
 
-// TakeOver returns the drafts that take over the state in a mirror. They begin with adopted, the drafts that take over
-// the mirror's actions. TakeOver ends a pause of this journal if the EKCO that wrote the mirror knew the pause and the
-// mirror does not have it. It does not set a pause again that this journal has ended. It returns nil if the mirror has
-// nothing new.
+// TakeOver returns the drafts that take over the state in a mirror, or nil if the mirror has nothing new. They begin
+// with adopted, the drafts that take over the mirror's actions. A pause of this journal ends if the mirror's writer
+// knew the pause, and the mirror does not have it. A pause that has ended in this journal is not set again.
 func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft {
 	note := from.Adopted
 	actions := map[string]bool{}

@@ -85,8 +85,8 @@ func resultFor(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) Che
 	return CheckResult{Hold: true, NeedsPerson: r.NeedsPerson, Reason: r.reason(w, t, kind)}
 }
 
-// checkTurn is the result of RuleOneAtATime: it holds the action while another action of its kind goes first. An action
-// with an open step goes first, then one that has begun, then the one that was requested first.
+// checkTurn is the result of RuleOneAtATime: it holds the action while another action of its kind goes first. Actions
+// with an open step go first, then actions that have begun, then the action that was requested first.
 func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResult {
 	var first *journal.ActionRecord
 	for _, other := range s.Actions {

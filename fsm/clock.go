@@ -34,9 +34,9 @@ func (s *State) applyJump(e journal.Event, by time.Duration) {
 }
 
 // adoptClock converts the recorded times to the clock of the operator that starts. Within one boot of the machine, the
-// monotonic clock shows how long EKCO did not run. After another boot this is unknown, since the clock may be wrong, so
-// ages that allow a destructive action stay as they were at EKCO's last event. If the clock is known to be wrong, these
-// ages start at zero.
+// monotonic clock shows how long EKCO did not run. After another boot this is unknown, because the clock may be wrong:
+// ages that allow a destructive action then stay as they were at EKCO's last event. If the clock is known to be wrong,
+// these ages start at zero.
 func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	zero := e.Time.Add(-time.Duration(p.Uptime))
 	switch {

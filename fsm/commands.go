@@ -16,8 +16,8 @@ func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason})
 }
 
-// RetryPast is [Retry], and also overrides the present holds of the action, if they can be overridden. If the reason of
-// a hold is a list, list must be the key of that list, so that a person overrides only a list that they have read.
+// RetryPast is [Retry], and also overrides the present holds of the action, if they can be overridden. To override a
+// hold whose reason is a list, the person must pass the key of that list, which shows that they have read it.
 func RetryPast(s *State, action, list, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true, List: list})
 }

@@ -44,8 +44,8 @@ type round struct {
 	*World
 	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
 	kinds []cachedKind
-	// plan has the decisions about the current thing. waits has the actions that the thing wants and that must wait for
-	// their turn, because their kind runs one action at a time. Most things have neither, and are not added to plans.
+	// plan has the decisions about the current thing. waits has the actions that the thing wants and whose kind runs
+	// one action at a time. For most things both are empty, and plans does not get the plan.
 	plan  thingPlan
 	waits []waiting
 	// plans are the plans that have events, or things that wait.
@@ -134,8 +134,8 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// mustFinish reports whether EKCO must not cancel the action: it is past its point of no return, or it may be, because
-// this EKCO cannot read one of its events.
+// mustFinish reports whether EKCO must not cancel the action: it is past its point of no return, or may be past it,
+// because this EKCO cannot read one of its events.
 func mustFinish(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
 
 // switchedOff returns which setting forbids an action that EKCO requested automatically, or "". It returns "" in a

@@ -78,8 +78,8 @@ const maxNear = 3
 const maxNameLength = 512
 
 // Near returns the known names that a person may have meant by name, the most similar first. A known name is similar if
-// at most about a third of its letters differ, if one name begins with the other, or if the known name ends with a
-// slash and the given name. Case does not matter. For a name that is longer than maxNameLength it returns nil.
+// at most about a third of its letters differ, if one of the two names begins with the other, or if the known name ends
+// with a slash and name. Case does not matter. If name is longer than maxNameLength, Near returns nil.
 func Near(name string, known iter.Seq[string]) []string {
 	if len(name) > maxNameLength {
 		return nil // comparing it would block the loop for minutes

@@ -7,16 +7,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Occupied returns the domains that the action has locked at the given time, each with the id of the step that holds
-// the lock. Running steps hold locks, and steps that keep their locks until they are verified. A dry run holds no
-// locks.
+// Occupied returns the domains that the action has locked at the given time, each with the id of the step that has the
+// lock: a running step, or a step that keeps its locks until it is verified. A dry run has no locks.
 func Occupied(rec *journal.ActionRecord, now time.Time) map[string]string {
 	return selectLocks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return holdsLocks(step, planned, now) })
 }
 
-// ownLocks returns the locks that these steps can use without waiting for their turn: the locks that they hold
-// themselves, and the locks that any step of the action keeps until it is verified. While the action is being
-// cancelled, it returns all locks of the action, because only this action can finish the steps that it left open.
+// ownLocks returns the locks that these steps can use without waiting for their turn: their own, and those that any
+// step of the action keeps until it is verified. During a cancel it returns all locks of the action, because only this
+// action can finish its open steps.
 func ownLocks(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
 	return selectLocks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool {
 		own := slices.Contains(steps, planned.ID) || rec.Cancelling != nil

@@ -15,9 +15,9 @@ type Capability struct {
 	Rules   []Rule
 }
 
-// Machine defines the behaviour of things of one sort. It has no state of its own, because all data is in the things.
-// Only Fold, Observed, Gone, Opened, Ended, Stepped, Loaded, VisitAges, VisitOtherTimes and [Adopter] may change
-// anything. A machine embeds [Base] for the methods that it does not need.
+// Machine defines the behaviour of things of one sort. It has no state of its own: all data is in the things. Only
+// Fold, Observed, Gone, Opened, Ended, Stepped, Loaded, VisitAges, VisitOtherTimes and [Adopter] may change anything.
+// Embed [Base] for the methods that a machine does not need.
 type Machine interface {
 	// Name returns the name of the machine. It is also shown in the status and is a label of metrics.
 	Name() string

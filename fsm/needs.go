@@ -76,6 +76,6 @@ func movesTimes(typ journal.Type) bool {
 	return typ == journal.TypeClockJumped || typ == journal.TypeOperatorStarted
 }
 
-// MayPrune reports whether EKCO may remove old files next to the journal. It may not in safe mode, because the files
-// may have events that the journal lost, and not while it knows that its clock is wrong.
+// MayPrune reports whether EKCO may remove old files next to the journal. In safe mode it must not, because they may
+// have events that the journal lost. It also must not if it knows that its clock is wrong.
 func (s *State) MayPrune() bool { return !s.Journal.SafeMode() && !s.Clock.Wrong() }

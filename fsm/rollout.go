@@ -10,8 +10,8 @@ import (
 // oneByOneLimit is how many nodes a rollout changes one by one before it changes several at the same time.
 const oneByOneLimit = 3
 
-// IsOneByOne reports whether a rollout still changes nodes one by one after it has changed this many. EKCO runs checks
-// and trials that need a pod only on these first nodes.
+// IsOneByOne reports whether a rollout that has changed this many nodes still changes nodes one by one. EKCO runs
+// checks and trials that need a pod only on these first nodes.
 func IsOneByOne(done int) bool { return done < oneByOneLimit }
 
 // RolloutBatch returns how many nodes a rollout may change at the same time. verified is the number of nodes that are

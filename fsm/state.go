@@ -7,8 +7,8 @@ import (
 )
 
 // FoldName is the name of the JSON format of [State] in snapshots. Change it if this version could misread an older
-// snapshot. Also change it if Apply can now read an event for which it held the action before, because only a replay
-// removes that hold.
+// snapshot. Also change it if Apply can now read a type of event that an older version could not read, because the
+// event's action stays held until a replay.
 const FoldName = "ekco-state/19"
 
 // State is everything that EKCO knows: the result of folding all events of the journal. It is plain data, and snapshots

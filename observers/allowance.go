@@ -3,7 +3,7 @@ package observers
 import "time"
 
 // Allowance limits how often changes of a key are recorded in the journal. It allows Burst changes of a key at once,
-// and then one more after each Every. The zero Allowance has no limit. Only one goroutine may use it at a time.
+// and then one more in each period of Every. The zero Allowance has no limit. Only one goroutine may use it at a time.
 type Allowance struct {
 	Burst int
 	Every time.Duration

@@ -28,9 +28,9 @@ const minGoodRound = time.Minute
 // Feed keeps a sink up to date with one source of objects. It watches if that is permitted, and otherwise polls. One
 // goroutine runs it.
 //
-// client-go's Reflector runs one round: it lists, and then watches until the watch cannot be resumed. The feed decides
-// when to start the next round. The Reflector itself would silently retry a forbidden watch, or a watch of an API
-// server that does not answer.
+// In each round, client-go's Reflector lists, and then watches until the watch cannot be resumed. The feed decides when
+// to start the next round: the Reflector would silently retry a forbidden watch, or a watch of an API server that does
+// not answer.
 type Feed struct {
 	name    string
 	source  kube.Source

@@ -21,11 +21,11 @@ const (
 	probeTimeout  = 3 * time.Second
 )
 
-// outageMonitor decides whether the API server answers. Readers and callers of the API report failures to it. Then it
-// probes the API server until either everything works again, or there is an outage.
+// outageMonitor decides whether the API server answers. Readers and callers of the API report failures to it. It then
+// probes the API server until everything works again or there is an outage.
 //
 // An outage begins if an essential source could not be read for lostAfter. It also begins if something else failed and
-// the API server did not answer a probe for that time. It ends when the API server answers and every reader has read
+// the API server did not answer a probe for lostAfter. It ends when the API server answers and every reader has read
 // everything again.
 type outageMonitor struct {
 	probe   func(context.Context) error

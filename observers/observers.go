@@ -33,7 +33,7 @@ type Options struct {
 	// PollInterval is the interval of lists of resources without a watch (default 1m).
 	PollInterval time.Duration
 	// Lag is called with the time from the oldest change in a source's batch to its record in the journal. The API's
-	// times have a resolution of one second. If the API has no time for a change, the lag begins when EKCO saw the
+	// times have a resolution of one second. For a change without a time in the API, the lag begins when EKCO saw the
 	// change. Changes that a complete read found do not count. Lag must not block. It may be nil.
 	Lag func(resource string, lag time.Duration)
 }

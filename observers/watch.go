@@ -17,8 +17,8 @@ type Watched[V any] struct {
 	// From lists and watches the objects. Object is an object of their type.
 	From   kube.Source
 	Object runtime.Object
-	// Read reduces an object to its key and to what decisions need, without counters and times that keep changing. It
-	// returns false for an object that is not (or no longer) relevant; it must still return the key and UID.
+	// Read reduces an object to its key and to what decisions need, without counters and times that keep changing. ok
+	// is false if the object is not relevant (any more); even then Read must return the key and UID.
 	Read func(runtime.Object) (key string, v V, ok bool)
 	// Essential is true if EKCO cannot work without the source. See [Essential].
 	Essential bool

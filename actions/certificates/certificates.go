@@ -145,7 +145,7 @@ func earliestRestart(before journal.CertificateFacts, due secrets.Due) (at time.
 }
 
 // renewable reads the certificates and checks whether EKCO may renew them. It also passes if they are already renewed,
-// for example before a crash; the step then finds that it is done.
+// for example before a crash, because the step then has nothing to do.
 type renewable struct{ storeWithRule }
 
 func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {

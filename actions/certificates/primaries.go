@@ -22,9 +22,9 @@ import (
 
 // The preflights of actions on primaries.
 const (
-	// AnotherAPIServer requires that the API servers of all other primaries answer before EKCO restarts one. API
-	// servers of lost nodes need not answer, unless all other primaries are lost: then one of them must answer. A
-	// person can override this preflight. It does not apply to an API server with an expired certificate.
+	// AnotherAPIServer requires that the API servers of all other primaries answer before EKCO restarts an API server.
+	// Those of lost nodes need not answer; only if all other primaries are lost, one of them must answer. A person can
+	// override this preflight. It does not apply to an API server with an expired certificate.
 	AnotherAPIServer = "AnotherAPIServer"
 	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff, because each attempt may
 	// restart an API server. It also holds a renewal while EKCO's clock differs too much from the API server's.

@@ -19,10 +19,9 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// New returns the action that force-deletes the requested pods of a lost node. Each pod has its own step, so that a pod
-// that cannot be deleted does not stop the others. Before each batch the action reads the Node again: if the node
-// answers, or another Node has its name, it deletes no more pods. Another action deletes pods that begin to terminate
-// later.
+// New returns the action that force-deletes the requested pods of a lost node. Each pod has its own step, so a pod that
+// cannot be deleted does not stop the others. Before each batch the action reads the Node again, and stops if the node
+// answers or another Node has its name. Pods that begin to terminate later belong to another action.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionClearNode, Noun: "clearing", AskedLast: []string{nodes.StillGone}, Expendable: true,

@@ -179,8 +179,8 @@ func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
 		steps = append(steps, plannedStep(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
 	// The step that deletes the Deployment cannot be cancelled, so a separate step compares first. The deletion
-	// compares again, which may take long. It deletes no storage, because the claim stays, so it locks no domain. But a
-	// plan needs one step that locks the domain.
+	// compares again, which may take long. The claim stays, so the deletion locks no domain, unless it is the last
+	// step: a plan needs one step that locks a domain.
 	last := actions.NoDomains
 	if plan.Claim == "" {
 		last = storage

@@ -124,7 +124,7 @@ func (e outageError) Error() string {
 }
 
 // resume records that EKCO continues an attempt that was interrupted while the Service selected no pods. It allows this
-// only once: a fault that always kills EKCO would otherwise keep clients out forever.
+// only once, because a fault that always kills EKCO would otherwise cut clients off forever.
 func (a *attempt) resume(ctx context.Context, version string) error {
 	a.selectedNoPods = true
 	if a.isServiceTouched(ctx, journal.MinioServiceDisabled, version) {

@@ -140,9 +140,9 @@ func notCarried(record journal.ActionRecord) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// carriedOver holds the switch if an attempt found data that it would lose and that no person released. Otherwise it
-// passes. If EKCO knows of data that it cannot copy, it passes with a warning that names the data; each change of the
-// warning is recorded.
+// carriedOver holds the switch if an attempt found data that the switch would lose and that no person released.
+// Otherwise it passes, with a warning if EKCO knows of data that it cannot copy. The warning names the data, and each
+// change of it is recorded.
 func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {

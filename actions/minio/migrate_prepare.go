@@ -157,7 +157,7 @@ func (s sides) prepare(ctx context.Context) (loss, error) {
 }
 
 // copyIAM copies users and policies from the source. It returns the names that the target refuses, and the names that
-// only the target has. EKCO keeps the latter, because a server that has lost the files of its users still serves.
+// only the target has. EKCO does not remove the latter: a server serves even if it has lost the files of its users.
 func (s sides) copyIAM(ctx context.Context) (refused, kept []string, err error) {
 	want, err := s.source.ExportIAM(ctx)
 	if err != nil {

@@ -237,8 +237,8 @@ func (s sides) expectDisabled(version string) sides {
 }
 
 // fencedStore is a target that EKCO can change only while the Service is as expected, so that EKCO never removes data
-// that clients wrote. EKCO reads the Service after it saw an object and before it removes that object. For changes that
-// only add data, a read of the last second is enough.
+// that clients wrote. Between seeing an object and removing it, EKCO reads the Service. For changes that only add data,
+// a read of the last second is enough.
 type fencedStore struct {
 	minio.Store
 	service *fence

@@ -71,8 +71,8 @@ func planMove(api minio.API) func(context.Context, journal.ActionRecord, journal
 }
 
 // moveSteps deletes the claim first, so that the next pod waits until the claim is gone. A running replica may be the
-// only one with some data, so EKCO first checks all data. This is impossible if the replica does not run: its data is
-// restored after another pod has replaced it.
+// only one with some data, so EKCO checks all data before that. If the replica does not run, there is no check: its
+// data is restored after another pod has replaced it.
 func moveSteps(runs, claim bool) []journal.PlannedStep {
 	step := func(id string, timeout time.Duration) journal.PlannedStep {
 		step := plannedStep(id, timeout, storage, MinioStillToMove, MinioCanSpare)
@@ -205,9 +205,9 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO restores no data")
 }
 
-// missingUntilBack returns the reason why the move is not complete: no pod has replaced the replica yet, or MinIO still
-// restores its data. It returns "" if the move is complete, or if that MinIO no longer exists. The key identifies the
-// reason. Of the other replicas a quorum is enough, because the rest may be waiting for their own moves.
+// missingUntilBack returns why the move is not complete, with a key for the reason: no pod has replaced the replica
+// yet, or MinIO still restores its data. It returns "" if the move is complete, or if this MinIO no longer exists. Of
+// the other replicas only a quorum must run, because the rest may wait for their own moves.
 func missingUntilBack(ctx context.Context, api minio.API, record journal.ActionRecord) (key, lacks string, err error) {
 	var plan journal.MinioMovePlan
 	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {

@@ -25,7 +25,7 @@ func Lost(seq uint64) AdoptOption {
 func Kept(seq uint64) AdoptOption { return func(a *adoption) { a.knew = min(a.knew, seq) } }
 
 // EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does
-// not adopt them from a journal in which they are still open.
+// not adopt them, even if they are still open in the mirror.
 func EndedHere(ids ...string) AdoptOption {
 	return func(a *adoption) { a.endedHere = append(a.endedHere, ids...) }
 }
@@ -49,16 +49,16 @@ type adoption struct {
 //
 //   - if the mirror is from the own, intact journal, there is nothing to do;
 //   - open actions that the own journal lacks are adopted;
-//   - if both have an action, the own record stays. If it has no plan, it gets the plan of the mirror. It also gets the
-//     list of objects that the mirrored action must not touch. But if the mirror's writer continued the action from the
-//     own record, the writer's record replaces the own record;
+//   - if both have an action, the own record stays. It gets the mirror's plan if it has none, and the mirror's list of
+//     objects that the action must not touch. But if the mirror's writer continued the action from the own record, the
+//     writer's record replaces the own record;
 //   - if another journal wrote the mirror, own open actions that ended there are superseded;
-//   - if the own journal wrote the mirror and then lost events, its actions continue or end as in the mirror, unless they
-//     have other events here since then and at least as much progress.
+//   - if the own journal wrote the mirror and then lost events, its actions continue or end as in the mirror. An action
+//     with other events since the loss, and at least as much progress, stays as it is.
 //
 // An own action that the mirror does not name stays open, because the other EKCO may never have known it; each of its
-// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so it supersedes
-// none.
+// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so no action is
+// superseded by it.
 //
 // Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster. An empty UID
 // matches every cluster. Adopt does not read or write anything.

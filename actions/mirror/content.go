@@ -46,8 +46,8 @@ type Content struct {
 	Host string `json:"host,omitempty"`
 	// JournalID identifies the mirrored journal.
 	JournalID string `json:"journal_id"`
-	// At is the last event of that journal that was on disk, zero if unknown. A file of that journal without this event
-	// has lost its newest events.
+	// At is the last event that this journal had on disk; zero if unknown. A file of the journal without this event has
+	// lost its newest events.
 	At journal.Position `json:"at,omitzero"`
 	// ClusterUID is the UID of namespace kube-system, or "" if EKCO could not read it.
 	ClusterUID string    `json:"cluster_uid,omitempty"`

@@ -92,12 +92,12 @@ func Judge(f func(ctx context.Context, own Content) error) Option {
 }
 
 // Journal sets the journal from which the mirror reads the last event and the ended actions. Without it, another EKCO
-// cannot know that its actions were finished here, and repeats them.
+// cannot know which of its actions were finished here, and repeats these.
 func Journal(store journal.Store) Option { return func(m *Mirror) { m.endings.store = store } }
 
-// OnTakeover sets a function that adopts the open actions of another journal. It is called if that journal's mirror has
-// not changed for [Quiet]. Before f returns nil, it must write the adopted actions to disk and pass them to Update,
-// because the mirror is then replaced. If f returns an error, the mirror stays unchanged, and f is called again.
+// OnTakeover sets a function that adopts the open actions of another journal. It is called when that journal's mirror
+// has not changed for [Quiet]. When f returns nil, the mirror is replaced, so f must first write the adopted actions to
+// disk and pass them to Update. If f returns an error, the mirror stays unchanged, and f is called again.
 func OnTakeover(f func(ctx context.Context, other Content) error) Option {
 	return func(m *Mirror) { m.takeOver = f }
 }

@@ -26,8 +26,8 @@ const maxWrites = 8
 // parts is the state of the parts in the cluster, as far as the goroutine in Run knows it.
 type parts struct {
 	// owner is in the names of the own parts; it is "" until EKCO has listed the existing parts. It changes whenever
-	// another EKCO may have replaced the index: an EKCO that was suspended does not know the new names, so it cannot
-	// delete these parts.
+	// another EKCO may have replaced the index. So an EKCO that was suspended does not know the new names, and cannot
+	// delete the new parts.
 	owner  string
 	groups int
 	// existing has the own parts, by name. obsolete has the names of parts to delete. indexed is true after an index
@@ -99,8 +99,9 @@ func (m *Mirror) pruneParts(ctx context.Context, named map[string]string) {
 	}
 }
 
-// deleteObsoleteParts deletes the obsolete parts, except parts that the new index names, and returns the first error.
-// No other index can name them: an EKCO that replaces the index has claimed again, so its parts have other names.
+// deleteObsoleteParts deletes the obsolete parts, except those that the new index names, and returns the first error.
+// No other EKCO's index names obsolete parts: to replace the index, an EKCO must claim again, so its parts have other
+// names.
 func (m *Mirror) deleteObsoleteParts(ctx context.Context, named map[string]string) (failed error) {
 	m.parts.obsolete = slices.DeleteFunc(m.parts.obsolete, func(name string) bool {
 		if _, again := named[name]; again {

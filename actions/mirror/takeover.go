@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Quiet is how long another journal's mirror must stay unchanged before this EKCO takes it over. Two EKCOs may run
-// while a machine is lost, because only the Recreate strategy prevents that. If both run, the EKCO that wrote the
-// mirror last continues, and the other one waits. If the other EKCO has stopped, this is the longest wait.
+// Quiet is how long another journal's mirror must stay unchanged before this EKCO takes it over. While a machine is
+// lost, two EKCOs may run: only the Recreate strategy prevents that. Then the EKCO that wrote the mirror last
+// continues, and the other one waits. If the writer has stopped, the wait ends after Quiet.
 const Quiet = 2 * time.Minute
 
 // otherJournalError reports that the mirror belongs to another journal.
@@ -92,8 +92,8 @@ var ErrNoSpace = errors.New("the mirror has no space for the action")
 
 // Ready waits like [Mirror.Sync], and returns nil if the mirror allows an irreversible step of the action. Otherwise it
 // returns the reason: this journal must not replace the mirror, the mirror has no space for the action, or a write
-// failed. If writes have failed for longer than patience, it returns nil, because EKCO must be able to repair a cluster
-// in which it cannot write the mirror. what is the name of the action in the reason.
+// failed. After writes have failed for longer than patience, it returns nil, because EKCO must be able to repair a
+// cluster in which it cannot write the mirror. what names the action in the reason.
 func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.Duration) error {
 	err := m.Sync(ctx)
 	m.mu.Lock()

@@ -68,8 +68,8 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 	return found, err
 }
 
-// ownedOSDs returns the captured OSDs that still belong to the node. Unless another node has its name, it adds OSDs
-// under its CRUSH host that are down and have no Deployment.
+// ownedOSDs returns the captured OSDs that still belong to the node. Unless another node has the node's name, it adds
+// the OSDs under the node's CRUSH host that are down and have no Deployment.
 func (p storagePart) ownedOSDs(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
@@ -97,8 +97,8 @@ func (p storagePart) ownedOSDs(ctx context.Context, view storageView) (foundOSDs
 	return found, nil
 }
 
-// outOSDs marks the OSDs out. It also marks them down if they came up after the preflight. If the node answers, its
-// OSDs still run, so they are only marked out here and stopped later.
+// outOSDs marks the OSDs out, and also down if they came up after the preflight. If the node answers, its OSDs still
+// run: they are only marked out here, and stopped later.
 type outOSDs storagePart
 
 func (s outOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // stopOSDs waits until the OSDs of a node that answers have stopped. The kubelet stops them after their Deployments are
-// deleted. If Rook uses every node, it may recreate Deployments in this time; stopOSDs removes those.
+// deleted. If Rook uses every node, it may recreate a Deployment meanwhile, which stopOSDs removes.
 type stopOSDs storagePart
 
 func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -40,9 +40,8 @@ func (s stopOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 	return nil, storagePart(s).removeRecreated(ctx, view, view.OSDs...)
 }
 
-// runningPod returns the pod of an OSD that has not ended, or "". It matters even if Ceph sees the OSD as down, because
-// the OSD may come up again while its pod exists. Pods of a node that was lost in the meantime do not count, because no
-// kubelet ends them.
+// runningPod returns the pod of an OSD that has not ended, or "". While its pod exists, an OSD that Ceph sees as down
+// may come up again. Pods of a node that is lost now do not count, because no kubelet ends them.
 func (s stopOSDs) runningPod(ctx context.Context, view storageView) (string, error) {
 	live, err := s.api.Node(ctx, view.node.Name)
 	switch {

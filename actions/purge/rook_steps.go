@@ -109,8 +109,8 @@ func (p storagePart) untouchedDeployments(ctx context.Context, step actions.Step
 }
 
 // removeOSDDeployment scales a Deployment to zero, so that the OSD ends cleanly, and then deletes it. If the node
-// answers, it only deletes the Deployment, because the kubelet ends the OSD cleanly. So a cancel finds the Deployment
-// either complete or gone, and Rook recreates only a Deployment that is gone.
+// answers, the kubelet ends the OSD cleanly, so EKCO only deletes the Deployment. A cancel then finds the Deployment
+// either complete or gone, and Rook recreates it if it is gone.
 func (p storagePart) removeOSDDeployment(ctx context.Context, d rook.OSDDeployment, live bool) error {
 	if !live {
 		if err := kube.IgnoreNotFound(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {

@@ -283,10 +283,9 @@ const peeringTime = 30 * time.Second
 
 type osdsDown storagePart
 
-// Check implements [actions.Preflight]. Before the point of no return, a failed read only warns a person (other
-// preflights warn if Ceph does not answer); later it holds. OSDs of a node that answers may run until stop-osds. If one
-// runs again after that step, for example because Rook recreated its Deployment, Check holds the purge even before the
-// point of no return.
+// Check implements [actions.Preflight]. Before the point of no return it does not hold a manual purge if the OSDs
+// cannot be read (other preflights warn of that), or if the node answers, because its OSDs may run until stop-osds. But
+// an OSD that runs again after that step, for example because Rook recreated its Deployment, always holds the purge.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	again := journal.PurgeInputOf(record.Request).Live && record.Steps[doesStopOSDs].Done()
 	before := record.Request.Manual && !record.PastNoReturn && !again

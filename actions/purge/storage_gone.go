@@ -8,7 +8,7 @@ import (
 )
 
 // isRookGone reports whether Rook was removed with its namespace, so that Ceph never answers again and has no data of
-// the node. A missing CephCluster is not enough, because it may be created again with its Ceph.
+// the node. A missing CephCluster alone is not enough, because it may be created again for the same Ceph.
 func (p storagePart) isRookGone(ctx context.Context) bool {
 	found, err := p.Rook.Detect(ctx)
 	return err == nil && found.Gone

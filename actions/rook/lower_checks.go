@@ -121,8 +121,8 @@ func (p Dependencies) poolOnHosts(ctx context.Context, record journal.ActionReco
 	return actions.Pass()
 }
 
-// withoutTrouble ignores OSDs that are down and missing copies, because they are the reason to lower. Another preflight
-// checks that the remaining copies are complete. It does not ignore unknown problems, such as a full OSD, a missing
+// withoutTrouble ignores the problems that are the reason to lower: OSDs that are down, and missing copies. Another
+// preflight checks that the remaining copies are complete. All other problems count, such as a full OSD, a missing
 // object, a copy that differs, or a flag that stops recovery.
 func (p Dependencies) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	health, err := p.Ceph.Health(ctx)
@@ -147,8 +147,9 @@ func (p Dependencies) withoutTrouble(ctx context.Context, _ journal.ActionRecord
 	return actions.Hold(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(troubles, "; "))).About(strings.Join(codes, " "))
 }
 
-// codesUnserved has the codes that Ceph reports while it does not serve the mgr's pool because that pool requires more
-// copies than there are hosts. The lowering repairs this. Another preflight checks that Ceph serves all other pools.
+// codesUnserved has the codes that Ceph reports while it does not serve the mgr's pool because there are fewer hosts
+// than the copies that the pool requires. The lowering repairs this. Another preflight checks that Ceph serves all
+// other pools.
 var codesUnserved = map[string]bool{"PG_AVAILABILITY": true, "SLOW_OPS": true, "MGR_MODULE_ERROR": true}
 
 func (p Dependencies) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {

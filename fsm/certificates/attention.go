@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// attentionWithin is how long before its expiry a certificate needs a person. EKCO renews the certificates that it
-// manages well before that, unless something prevents it.
+// attentionWithin is how long before its expiry a certificate needs a person. If EKCO manages the certificate, it
+// should have renewed it long before.
 const attentionWithin = 14 * 24 * time.Hour
 
 // NeedsPerson implements [fsm.Machine]. A certificate that expires soon needs a person.

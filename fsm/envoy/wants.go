@@ -21,8 +21,8 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 }
 
 // restartDue returns when EKCO may replace the pod. It counts from when EKCO saw that the pod is unready, or from the
-// beginning of the present state if that is later. It does not use the pod's own times, because they are by another
-// clock and are not updated while the node is lost.
+// beginning of the present state if that is later. The pod's own times are by another clock, and are not updated while
+// the node is lost.
 func restartDue(t *fsm.Thing, p Policy) time.Time {
 	from := of(t).SeenAt
 	if t.Since.After(from) {

@@ -319,9 +319,9 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{Reason: s.requestReason(t, kind.Name, w), Input: wanted}, max(s.since, t.FactsSeq)
 }
 
-// Obsolete implements [fsm.Machine]. An action on a node that is not ready is obsolete, so that it does not delay other
-// nodes. EKCO changes the node when it is ready again. But an action that has begun continues, because it may be the
-// reason why the node is not ready.
+// Obsolete implements [fsm.Machine]. An action that has not begun is obsolete while its node is not ready, so that it
+// does not delay other nodes. EKCO requests another one when the node is ready again. An action that has begun
+// continues, because it may be the reason why the node is not ready.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if l := listOf(t); l != nil {
 		return l.obsolete(t, rec)

@@ -36,9 +36,9 @@ func (m *MinIO) updateLacking(e journal.Event) {
 	m.Lacking = now
 }
 
-// wantMove calls want with the move of a replica to another node. A replica whose node no longer exists, or that has
-// had no volume for long enough, is moved first. If all replicas run, one is moved to spread them evenly. It wants
-// nothing while no node is ready.
+// wantMove calls want with the move of a replica to another node. Replicas whose node no longer exists, or that have
+// had no volume for long enough, come first. If all replicas run, one is moved to spread them evenly. While no node is
+// ready, wantMove wants nothing.
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodeMachine)

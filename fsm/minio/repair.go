@@ -17,9 +17,8 @@ func (m *MinIO) repairTarget(taken string) (to journal.MinioService, disabled bo
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// beingReplaced returns the UID of the Deployment that an open migration deletes, or "" if no migration has begun to
-// delete it. In safe mode it also returns the Deployment of a migration that has switched the Service, because such a
-// migration does not continue in safe mode.
+// beingReplaced returns the UID of the Deployment that an open migration has begun to delete, or "". In safe mode, a
+// migration that has switched the Service also counts, because it does not continue in safe mode.
 func beingReplaced(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range openActions(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()

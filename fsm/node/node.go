@@ -66,7 +66,7 @@ type Pod struct {
 	SeenAt time.Time        `json:"seen_at,omitzero"`
 	Grace  journal.Duration `json:"grace,omitzero"`
 	// Action is the id of the clear-node that frees this pod, or empty. It stays set after the end of the action, so
-	// that EKCO does not request another one for the pod, except if the action was abandoned.
+	// that EKCO requests no other one for the pod. If the action was abandoned, it is cleared.
 	Action string `json:"action,omitempty"`
 	// Outcome is how Action ended; empty while it is open.
 	Outcome journal.Outcome `json:"outcome,omitempty"`

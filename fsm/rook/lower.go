@@ -187,8 +187,8 @@ func (r *Resource) heldSince(place string) uint64 {
 	return ^uint64(0)
 }
 
-// goneSince returns the hosts that have left the CRUSH map after the event and are lost for good, when the last of them
-// left, and the other hosts that have left the CRUSH map but may return.
+// goneSince returns the hosts that left the CRUSH map after the event and are lost for good, and when the last of them
+// left. back are the hosts that have left the CRUSH map but may return.
 func goneSince(all []leftHost, after uint64, w *fsm.World) (gone []string, since time.Time, back []leftHost) {
 	there := nodesByHost(w)
 	for _, l := range all {

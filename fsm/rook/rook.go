@@ -128,9 +128,9 @@ func cephFacts(w *fsm.World) (reported *journal.CephFacts, seen uint64) {
 	return of(t).Facts.Ceph, t.FactsSeq
 }
 
-// repeatDue returns when EKCO may request the change, and whether it may do so at all. It may at once if the last
-// action of the kind set another value, for example because one more node is ready now, or if there are new facts about
-// another thing that the change depends on, for example because an OSD is up again.
+// repeatDue returns when EKCO may request the change, and whether it may do so at all. It may do so at once after an
+// action of the kind that set another value (for example, one more node is ready now), and after new facts about
+// another thing on which the change depends (for example, an OSD is up again).
 func repeatDue(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
 	last, r := t.Last[asked.kind], of(t)
 	isNew := last != nil && asked.seen > last.Seq && last.Outcome != journal.OutcomeDryRun

@@ -11,9 +11,9 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Neighbours notices changes of Nodes that matter for decisions about requests: their addresses, their role, their
-// loss, their creation and deletion. Most of these are not facts of the node. It receives the Nodes from the source of
-// nodes, so it sends no requests. Create it with [NewNeighbours]. It is safe for concurrent use.
+// Neighbours notices changes of Nodes that matter for decisions about requests: addresses, role, loss, creation and
+// deletion. Most of these are not facts of the node. It gets the Nodes from the source of nodes, so it sends no
+// requests. Create it with [NewNeighbours]. It is safe for concurrent use.
 type Neighbours struct {
 	seed maphash.Seed
 

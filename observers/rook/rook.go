@@ -1,6 +1,6 @@
 // Package rook is the source of facts about Rook's storage. It polls, because EKCO has only "get" permission for Rook's
-// custom resources, and Ceph has no watch. It also reads at once after EKCO has changed something, and reads Ceph when
-// a pod of an OSD changes. It asks Ceph only while there is a CephCluster.
+// custom resources, and Ceph has no watch. It also reads at once after EKCO has changed something. It reads Ceph when a
+// pod of an OSD changes, and only while there is a CephCluster.
 package rook
 
 import (
@@ -61,8 +61,8 @@ const (
 	bootReadInterval = 5 * time.Second
 )
 
-// New returns a source for each custom resource. For Ceph it returns a source of facts, and a source that triggers it
-// when OSDs start and stop. All of them except the one that watches pods read at once after EKCO has changed something.
+// New returns a source for each custom resource. For Ceph it returns a source of facts, and a source that triggers the
+// first one when OSDs start and stop. All except that trigger read at once after EKCO has changed something.
 func New(options Options) (resources, ofCeph []observers.Source) {
 	p := &presence{}
 	if len(options.Known(journal.RookCluster)) > 0 {

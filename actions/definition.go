@@ -26,7 +26,7 @@ type Definition struct {
 	// that is missing.
 	Partial bool
 	// RetriesStalled makes EKCO retry a stalled action automatically, with a growing backoff. It is for actions that
-	// would otherwise block later work until a person retries them. The action counts as stalled until it ends.
+	// would otherwise block later work until a person retries them. Such an action counts as stalled until it ends.
 	RetriesStalled bool
 	// Needed lists the kinds of steps (their Does) whose outputs later steps, checks or undo steps read. If such a step
 	// is done but its outputs are missing, EKCO holds the action.

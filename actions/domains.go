@@ -15,7 +15,7 @@ import (
 // implements this interface with [fsm.Domains]. Implementations must be safe for concurrent use.
 type Domains interface {
 	// Take locks the domains of the steps. If another step has one of them, ok is false, and [Inbox.Recheck] is called
-	// when it is the steps' turn. An error means that Take could not check.
+	// when these steps may lock them. An error means that Take could not check.
 	Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error)
 	// Leave withdraws a waiting claim, or unlocks the domains of a step that did not start.
 	Leave(action, step string)
@@ -62,8 +62,8 @@ func (a *run) takesDomains(g *group) bool {
 	return a.cfg.Domains != nil && len(g.domains) > 0 && !a.record.Request.DryRun
 }
 
-// takeDomains locks the domains of steps whose preflights passed. When it has the locks, it runs the preflights of
-// [Kind.isLastPreflight] again: an action that ended in the meantime may have changed what they check.
+// takeDomains locks the domains of steps whose preflights passed. With the locks, it runs the preflights of
+// [Kind.isLastPreflight] again, because an action that ended during the wait may have changed what they check.
 func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func([]Check)) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true

@@ -45,8 +45,8 @@ func (c StepContext) Note(ctx context.Context, outputs any) error {
 	return c.recordOutputs(ctx, outputs, false)
 }
 
-// NoteProgress is [StepContext.Note] for a step that has got further than any earlier attempt: its earlier failures
-// then no longer count against its budget.
+// NoteProgress is [StepContext.Note] for a step that has got further than any earlier attempt. Earlier failures then no
+// longer count against the step's budget.
 func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
 	return c.recordOutputs(ctx, outputs, true)
 }

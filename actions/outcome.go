@@ -44,8 +44,8 @@ func endGroupCheck(g *group, batch []*stepState) {
 	}
 }
 
-// startableSteps returns the steps of the batch that may start, with the answers of their preflights. It records for
-// the others why they do not start.
+// startableSteps returns the steps of the batch that may start, with the answers of their preflights. For the other
+// steps it records why they do not start.
 func (a *run) startableSteps(g *group, batch []*stepState, found examination) ([]*stepState, []Check) {
 	if a.stopping || a.looking.Err() != nil {
 		return nil, nil
@@ -317,8 +317,8 @@ func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 const maxFailuresIfWorse = 2
 
 // failureBudget returns the number of failures of a step that stall the action. The plan's Tries limit only attempts
-// that began. For attempts that could not begin, for example because the API server did not answer, the normal budget
-// applies.
+// that began. An attempt may fail before it begins, for example because the API server does not answer; then the normal
+// budget applies.
 func (a *run) failureBudget(s *stepState, err error) int {
 	switch began, worse := outcomeOf(err); {
 	case worse:

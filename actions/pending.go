@@ -60,8 +60,8 @@ func (a *run) endCheck(l *pendingCheck) {
 	a.pendingChecks = slices.DeleteFunc(a.pendingChecks, func(one *pendingCheck) bool { return one == l })
 }
 
-// holdSlow holds the steps whose checks take long, with the names of the open questions. It does not change a step that
-// is already held. It returns the time to call it again.
+// holdSlow holds the steps whose checks take long, with the names of the open questions, except steps that are already
+// held. It returns the time to call it again.
 func (a *run) holdSlow(now time.Time) (wake time.Time) {
 	if a.stopping || a.ending != nil || a.record.Ended != nil {
 		return time.Time{}

@@ -6,7 +6,8 @@ import (
 )
 
 // Mirrored is the preflight that requires the action to be in the mirror, so that an EKCO on another node would know
-// it. It runs before each irreversible step, each step of a plan with undo steps, and each step of an exclusive kind.
+// the action. It runs before each irreversible step, each step of a plan with undo steps, and each step of an exclusive
+// kind.
 const Mirrored = "Mirrored"
 
 // SafeMode is the rule of policy that runs before every step of every action, including actions that a person

@@ -15,7 +15,7 @@ import (
 const maxConcurrent = 16
 
 // run is one call of Runner.Run. One goroutine, the owner, owns every field. Slow calls run in other goroutines. Each
-// of these calls returns a function, which the owner then calls with the result; see [run.startAsync].
+// of them returns a function that applies its result, and the owner calls this function; see [run.startAsync].
 //
 // The owner works in turns. In each turn it applies the results, decides what comes next, writes all of that to disk in
 // one append, and only then starts new work.

@@ -27,7 +27,7 @@ func (e *UnrecordedError) Error() string {
 // Unwrap returns why the journal could not be written.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// unrecordedResults lists the results in drafts that are not on disk. It ignores step starts, because these steps have
+// unrecordedResults lists the results in drafts that are not on disk. Starts of steps are not results: these steps have
 // not begun.
 func unrecordedResults(drafts []journal.Draft) string {
 	var what []string

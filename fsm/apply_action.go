@@ -87,8 +87,8 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 }
 
 // foldAdopted opens an action from a mirror. If the action is already open in this journal, the mirror's record
-// replaces it only if the mirror has newer events of the action: this journal lost its newest events, or another EKCO
-// continued the action with another journal.
+// replaces it only if it has newer events: this journal lost its newest events, or another EKCO continued the action
+// with another journal.
 func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
 	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID && !p.Continues

@@ -238,8 +238,8 @@ func (r *round) draftRequest(plan *thingPlan, kind *ActionKind, want Want) {
 	r.moveToGoal(plan)
 }
 
-// takeTurns drafts one request for each kind of which only one action runs at a time. It chooses the candidate with the
-// earliest Rank, and notes a refusal for the others.
+// takeTurns drafts one request for each kind that runs one action at a time. It chooses the candidate with the earliest
+// Rank, and notes the refusals of the others.
 func (r *round) takeTurns() {
 	for _, name := range slices.Sorted(maps.Keys(r.candidates)) {
 		candidates, kind := r.candidates[name], r.Kind(name)

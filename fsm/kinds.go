@@ -16,7 +16,8 @@ type ActionKind struct {
 	Verb string
 	// Machine is the machine whose things these actions change.
 	Machine string
-	// InSafeMode lets these actions run in safe mode too. Set it only if they do nothing but end an outage for users.
+	// InSafeMode lets these actions run in safe mode too. Set it only for actions whose single effect is to end an
+	// outage for users.
 	InSafeMode bool
 	// Rules are the rules of policy that these actions obey. Every kind also obeys [RuleContested], and [RuleSafeMode]
 	// unless InSafeMode is set.
@@ -31,8 +32,8 @@ type ActionKind struct {
 	// Turn is a text for people which says that only one action of this kind runs at a time. It is required with
 	// [RuleOneAtATime].
 	Turn string
-	// StalledYields lets another action of this kind begin after one has stalled. If it is not set, the other action
-	// waits, so that a person first finds out why the action stalled.
+	// StalledYields lets another action of this kind begin after one has stalled. Otherwise the others wait, so that a
+	// person first finds out why the action stalled.
 	StalledYields bool
 	// SwitchedOff returns which setting forbids automatic actions of this kind, or "". Nil means that no setting can.
 	SwitchedOff func(p Policy) string

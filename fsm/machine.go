@@ -36,8 +36,7 @@ type Machine interface {
 	// Obsolete returns why an open action about the thing is no longer needed, or "". The engine then cancels the
 	// action, unless the action is past its point of no return.
 	Obsolete(t *Thing, rec *journal.ActionRecord) string
-	// Outdated is like Obsolete, for reasons that are not in the thing itself. The engine calls it if Obsolete returns
-	// "".
+	// Outdated is like Obsolete, for reasons outside the thing itself. The engine calls it if Obsolete returns "".
 	Outdated(t *Thing, rec *journal.ActionRecord, w *World) string
 	// Disputed returns the message for a change that does not last (see [Contest]): what happens each time EKCO makes
 	// the change, and what a person can do. If both are empty, the engine reports that another program keeps undoing
@@ -49,8 +48,8 @@ type Machine interface {
 
 	// Fold folds an event of a type that only this machine has, and reports whether the event is one.
 	Fold(s *State, e journal.Event, payload journal.Payload) bool
-	// Transitioned returns the event for a transition: thing.transitioned, or a type that only this machine has. In
-	// that case Fold must call [State.Enter].
+	// Transitioned returns the event for a transition: thing.transitioned, or a type that only this machine has. For a
+	// type of its own, Fold must call [State.Enter].
 	Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload)
 	// Observed stores the facts of a thing.observed. The thing exists then, even if it was gone before. The engine does
 	// not call Observed if [Table.OwnFacts] is set.
@@ -88,8 +87,8 @@ type Machine interface {
 	Measures(t *Thing, w *World, tell func(Measure))
 }
 
-// Adopter is a [Machine] that can add a thing which EKCO never saw, because an action about it was adopted from a
-// mirror. A person may also request an action about a thing that EKCO never saw.
+// Adopter is a [Machine] that can add a thing which EKCO never saw, because an action about the thing was adopted from
+// a mirror. A person may also request an action about such a thing.
 type Adopter interface {
 	// Adopt adds the thing. It returns false if the subject does not belong to this machine.
 	Adopt(s *State, e journal.Event, subject journal.Subject) bool

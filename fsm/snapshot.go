@@ -79,7 +79,7 @@ func (s *State) dropNil() {
 }
 
 // saved is the JSON form of a snapshot. Things are grouped by machine, because the machine determines the type of their
-// data, and sorted by key. They are not in State, so that each is decoded only once.
+// data, and sorted by key. They are not part of the JSON of State, so that each is decoded only once.
 type saved struct {
 	State  *State              `json:"state"`
 	Things map[string][]*Thing `json:"things,omitempty"`

@@ -27,7 +27,8 @@ type Table struct {
 	// Over are the states of finished things. A finished thing can leave such a state again. [State] keeps only the
 	// newest 1,000 finished things of all machines (maxFinished).
 	Over []string
-	// Normal are the states in which a thing needs no attention and nothing is under way; so are those of Over.
+	// Normal are the states in which a thing needs no attention and nothing is under way. The states in Over count as
+	// normal too.
 	Normal []string
 	// Keep limits how many finished things of this machine [State] keeps, for a machine with so many that they would
 	// displace finished things of other machines; 0 means no separate limit.

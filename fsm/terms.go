@@ -16,7 +16,7 @@ type Terms struct {
 }
 
 // TermsByKind returns the terms of each kind of action. It returns an error if a kind is defined twice, names an
-// unknown machine or rule, or has [RuleOneAtATime] without a Turn or the reverse, and the errors of validateNames.
+// unknown machine or rule, or has only one of [RuleOneAtATime] and Turn, and the errors of validateNames.
 func TermsByKind(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
 	if err := validateNames(capabilities); err != nil {
 		return nil, err

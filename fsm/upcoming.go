@@ -54,8 +54,8 @@ func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	return f.upcoming
 }
 
-// ForeseeThing is [Foresee] for one thing. Foresee has only one entry for all things that wait because of a rule about
-// the whole cluster. ForeseeThing has an entry for the thing itself.
+// ForeseeThing is [Foresee] for one thing. It has an entry for the thing itself, even if the thing waits because of a
+// rule about the whole cluster, for which Foresee has only one entry for all things.
 func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []Upcoming {
 	t := s.Things[Key(subject)]
 	if t == nil || p.Passive {

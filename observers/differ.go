@@ -30,8 +30,8 @@ type Differ[V any] struct {
 type Facts[V any] struct {
 	// Now has the present facts.
 	Now map[string]V
-	// Recorded has the facts in the journal. A key has more than one entry only if one object replaced another and an
-	// old journal did not record that.
+	// Recorded has the facts in the journal. A key has several entries only if one object replaced another, and an old
+	// journal did not record the replacement.
 	Recorded map[string][]V
 	// Looked is true after a complete read.
 	Looked  bool

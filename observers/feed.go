@@ -18,11 +18,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// listPage is the number of objects in one page of a list. It limits the memory that a list needs, because EKCO reduces
-// each page before it reads the next one.
+// listPage is the number of objects in one page of a list. It limits the memory for a list, because EKCO reduces each
+// page before it reads the next one.
 const listPage = 500
 
-// A failure after a round of at least this length starts a new backoff.
+// minGoodRound is how long a round must last for its failure to start a new backoff.
 const minGoodRound = time.Minute
 
 // Feed keeps a sink up to date with one source of objects. It watches if that is permitted, and otherwise polls. One
@@ -173,7 +173,7 @@ func (f *Feed) restart() {
 }
 
 // list reads one page for the Reflector. It always reads from etcd (version ""), because EKCO's facts must not be older
-// than the facts in the journal. The Reflector would request the last version that it saw, so polling would never see a
+// than the facts in the journal. The Reflector would ask for the version that it saw last, so a poll would never see a
 // change.
 func (f *Feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Nudge makes sources read at once after EKCO itself changed something. Otherwise they would see the change only at
-// their next poll. The zero Nudge is ready for use. It is safe for concurrent use.
+// Nudge makes sources read at once after EKCO itself changed something, instead of at their next poll. The zero Nudge
+// is ready for use. It is safe for concurrent use.
 type Nudge struct {
 	sources atomic.Pointer[[]Source]
 }

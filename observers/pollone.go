@@ -37,8 +37,8 @@ type PolledOne[V any] struct {
 	NotFromAPI bool
 }
 
-// PollOne returns a source for one object that cannot be watched. If the object is not found, it counts as gone. If it
-// never existed, the source polls silently.
+// PollOne returns a source for one object that cannot be watched. An object that is not found counts as gone, or as
+// [ErrAbsent] if it never existed.
 func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{

@@ -24,8 +24,8 @@ type Source interface {
 	Look()
 }
 
-// Essential is a source that says whether EKCO can work without it. If an essential source cannot be read, that is an
-// outage. Its first read must be in the journal before EKCO decides anything.
+// Essential is a source that says whether EKCO can work without it. It is an outage if an essential source cannot be
+// read. Its first read must be in the journal before EKCO decides anything.
 type Essential interface {
 	Source
 	Essential() bool

@@ -280,8 +280,8 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// unservedReason returns the reason why the new certificates are not served, or "". It ignores certificates that must
-// be renewed again, because EKCO requests no other renewal while this one is open.
+// unservedReason returns the reason why the new certificates are not served, or "". Certificates that must be renewed
+// again do not count, because EKCO requests no other renewal while this one is open.
 func (j storeWithRule) unservedReason(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by serversCheck) (lacks string, err error) {
 	due, err := j.due.ruleFor(record)
 	if err != nil {

@@ -40,8 +40,8 @@ const RotateTask = "rotate-certs"
 const (
 	lookLimit = 30 * time.Second
 	// RotatePatience is how long a component may take to run again; kubeadm's startup probes allow 4 minutes.
-	// rotateLimit is enough for the worst case: first the API server and then the two other components do not run with
-	// the new certificates within MaxPatience, nor with the old ones within a third of it.
+	// rotateLimit is enough for the worst case: the API server, and after it the two other components, do not run with
+	// the new certificates within MaxPatience, nor with the old ones within a third of that.
 	RotatePatience = 5 * time.Minute
 	rotateLimit    = 3*primary.MaxPatience + time.Minute
 	// proofTime is how long it may take until all effects are visible. An API server reads its certificate again once a

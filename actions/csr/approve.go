@@ -22,9 +22,9 @@ const (
 	approveTimeout = 30 * time.Second
 )
 
-// Right before the approval, EKCO judges a request again. It uses facts that are at most maxFactsAge old, so that
-// approvals at the same time share one read. The approval must reach the API server within maxVerdictAge; otherwise
-// EKCO judges the request again.
+// Right before the approval, EKCO judges a request again, by facts that are at most maxFactsAge old, so that approvals
+// at the same time share one read. If the approval does not reach the API server within maxVerdictAge, EKCO judges the
+// request again.
 const (
 	maxFactsAge   = 2 * time.Second
 	maxVerdictAge = 3 * time.Second
@@ -85,7 +85,7 @@ type judged struct {
 }
 
 // judgeLive reads a request and the objects around it, and decides whether EKCO may still approve it. A request that
-// another client has approved passes, because the step then finds it done.
+// another client has approved passes, because the step then has nothing to do.
 func (b liveJudge) judgeLive(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
 	live, gone, err := readPending(ctx, b.api, record.Subject)
 	request := judged{Request: live}

@@ -38,11 +38,11 @@ type Work struct {
 	// Partial records an outcome with [Outcome.Missing] if the work cannot be done on a node, instead of waiting for
 	// that node. Only requests that the API server does not answer are repeated, a few times.
 	Partial bool
-	// Unless returns a reason why the program must not run on a node after what the action has done so far, or "". The
+	// Unless returns a reason why the program must not run on a node, given what the action has done so far, or "". The
 	// reason becomes the outcome. An error is handled like an error of the API server. Unless may be nil.
 	Unless func(ctx context.Context, record journal.ActionRecord, node string) (why string, err error)
-	// Named makes the end of the action name the nodes on which the work could not be done, with reasons. They include
-	// a node that was replaced by another one of the same name.
+	// Named makes the end of the action name the nodes on which the work could not be done, with reasons. A node that
+	// was replaced by another one of the same name counts too.
 	Named bool
 }
 

@@ -32,8 +32,8 @@ func Object(objects kube.Objects) object.Object[journal.KotsadmFacts] {
 }
 
 // scale sets the replicas of the StatefulSet with this UID and the number of rqlite members in one update, and returns
-// the new facts. It replaces the whole object, in the version that it read, because kURL's permissions allow neither a
-// patch nor the scale subresource.
+// the new facts. It replaces the whole object in the version that it read: kURL's permissions allow no patch, and not
+// the scale subresource.
 func scale(ctx context.Context, objects kube.Objects, uid string) (journal.KotsadmFacts, error) {
 	return kube.Change[appsv1.StatefulSet, journal.KotsadmFacts]{
 		Ref: Ref, UID: uid, Lacks: missingReason,

@@ -48,8 +48,8 @@ func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actio
 	}
 }
 
-// plan makes the change in one step. Only that step locks the storage, because a new replica takes a volume. The wait
-// for the replicas, which may never end, must not lock it.
+// plan makes the change in one step, which locks the storage, because a new replica takes a volume. The wait for the
+// replicas is another step without that lock, because it may never end.
 func plan(database object.Object[journal.KotsadmFacts], readyTimeout time.Duration) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 		before, err := database.Read(ctx, record.Subject)

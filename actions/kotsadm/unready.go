@@ -52,8 +52,8 @@ func missingCondition(s appsv1.StatefulSetStatus) string {
 	return strings.Join(lacks, ", ")
 }
 
-// unreadyPod returns the reason why a pod is not ready or not of the revision, or "". A failed read also is a reason,
-// because the real one is then unknown.
+// unreadyPod returns the reason why a pod is not ready or not of the revision, or "". If the pod cannot be read, the
+// error is the reason.
 func unreadyPod(ctx context.Context, objects kube.Objects, ref kube.Ref, revision string) string {
 	pod, err := kube.Get[corev1.Pod](ctx, objects, ref)
 	switch {

@@ -189,8 +189,8 @@ const (
 	clusterPKI    = "/etc/kubernetes/pki"
 )
 
-// KeepManifest is the flag with which the program keeps an existing manifest, whatever its image. Another manifest
-// would restart HAProxy, and only one node after the other may do that.
+// KeepManifest is the flag with which the program keeps an existing manifest, whatever its image. A new manifest would
+// restart HAProxy, which only one node at a time may do.
 const KeepManifest = "--keep-manifest"
 
 // TCPProbe is the flag for a manifest in version [loadbalancer.TCPFileVersion].

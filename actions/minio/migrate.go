@@ -166,8 +166,8 @@ func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
 			plannedStep(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
 			plannedStep(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
 			plannedStep(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
-			// Preflights that hold because of an attempt's result come before those that need a new force for each
-			// attempt. Otherwise the latter would hide their reasons.
+			// Preflights that hold because of an attempt's result come first. The others need a new force for each
+			// attempt, and would hide the reasons of the first ones.
 			plannedStep(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSourceKept, MinioCarriedOver, MinioSuccessor, MinioTries),
 		}
 	}

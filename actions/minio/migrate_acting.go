@@ -48,7 +48,7 @@ func settingsSize(of map[string]map[string]string) int {
 }
 
 // setByHand returns the part of a message that names the settings that a person must set after a switch without
-// standalone MinIO. A record without an acting list comes from an EKCO that did not record the settings.
+// standalone MinIO. If Acting is nil, the record is from an EKCO that did not record the settings.
 func setByHand(caught journal.MinioCaughtUp) string {
 	const settings = ", you must set lifecycle, notification, quota, default retention and suspended versioning"
 	switch {

@@ -400,8 +400,7 @@ func (a *attempt) copyAndVerify(ctx context.Context, both sides) error {
 	return fmt.Errorf("%d objects or settings differ although no client can write: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
 }
 
-// recordSwitch records that the switch comes next, before it happens: an EKCO on another node must know that this EKCO
-// switched.
+// recordSwitch records before the switch that it comes next: an EKCO on another node must know that this EKCO switched.
 func (a *attempt) recordSwitch(ctx context.Context) error {
 	a.state.Switches, a.state.Settled = true, true
 	return a.step.NoteAhead(ctx, a.state)

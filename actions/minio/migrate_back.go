@@ -59,8 +59,8 @@ func (a *attempt) unfinishedError(left string, waits bool) error {
 	return errors.Join(err, &actions.UnfinishedError{Left: left, Waits: waits, Outputs: outputs})
 }
 
-// recordUndone records the end and the results of the attempt. It records them here because an EKCO that stops records
-// no failure, and an EKCO that is killed cannot record anything later.
+// recordUndone records the end and the results of the attempt. It does so at once: an EKCO that stops records no
+// failure, and an EKCO that is killed cannot record anything later.
 func (a *attempt) recordUndone(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
 	if err := a.recordState(ctx); err != nil {
@@ -196,8 +196,8 @@ func (m *migrator) removeActingSettings(ctx context.Context) error {
 	return nil
 }
 
-// idleSettings has the values that disable those settings by which a server acts on copies. Suspended versioning is not
-// among them, because the next pass enables versioning.
+// idleSettings has the values that disable the settings by which a server acts on copies. Suspended versioning is not
+// one of them, because the next pass enables versioning.
 var idleSettings = map[s3.SettingName]string{
 	s3.Lifecycle: "", s3.Notification: "", s3.Quota: "",
 	s3.ObjectLock: `<ObjectLockConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`,

@@ -147,8 +147,8 @@ func (e unnamedError) Error() string {
 		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
 }
 
-// tooFastReason returns a reason if it takes longer to copy the changes of one pass than the switch may take, and ""
-// otherwise. listed is how long it takes to list the versions, because a slow list is no sign of fast changes.
+// tooFastReason returns a reason if copying the changes of one pass takes longer than the switch may take, or "". It
+// subtracts listed, the time to list the versions, because a slow list is no sign of fast changes.
 func (m Migration) tooFastReason(result replica.Result, took, listed time.Duration) string {
 	limit := m.limit(result.Seen, listed)
 	if result.Changes() == 0 || took-listed <= limit {

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// copyObjects copies all objects while standalone MinIO serves. It records its position, and continues from there. It
-// is done when it reaches the last object; the next step compares both sides.
+// copyObjects copies all objects while standalone MinIO serves. It records its position, from which a later attempt
+// continues. It is done when it reaches the last object; the next step compares both sides.
 type copyObjects struct{ *migrator }
 
 const (

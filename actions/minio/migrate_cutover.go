@@ -71,9 +71,9 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return proof, err
 }
 
-// hasSwitched reports whether the Service selects the highly available MinIO because EKCO switched it. It returns true
-// if the record has the resource version of the switch, or if the record announces the switch and no other client has
-// set the selector.
+// hasSwitched reports whether the Service selects the highly available MinIO because EKCO switched it. That is so if
+// the record has the resource version of the switch, or if the record announces the switch and the last client that set
+// the selector was EKCO.
 func (m *migrator) hasSwitched(ctx context.Context, state journal.MinioCutOver, selected journal.MinioService, version string) (bool, error) {
 	if selected != journal.MinioServiceHA || !state.Switches || state.Version != "" {
 		return selected == journal.MinioServiceHA && state.Switches, nil

@@ -27,8 +27,8 @@ const recheckInterval = time.Hour
 // [replica.OnlyIn], [replica.WrittenOnlyIn] and [replica.Foreign].
 type objectsOnlyIn func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
 
-// onlyIn returns the buckets, versions, users and policies that exist in one but not in other. It ignores data that was
-// last modified before since.
+// onlyIn returns the buckets, versions, users and policies that exist in one but not in other. It leaves out data whose
+// last change was before since.
 func onlyIn(ctx context.Context, one, other minio.Store, since time.Time, objects objectsOnlyIn) (journal.MinioFound, error) {
 	names, err := objects(ctx, one, other, since)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s sides) missingData(ctx context.Context, objects objectsOnlyIn) (journal.
 }
 
 // addChanged adds items that differ between both sides: attributes of versions, settings of buckets, and contents of
-// users, groups and policies. It ignores items that were created or overwritten later. If other is a copy, it ignores
+// users, groups and policies. It leaves out items that were created or overwritten later, and, if other is a copy,
 // differences that EKCO's copy itself causes.
 func addChanged(ctx context.Context, one, other minio.Store, isCopy bool, found *journal.MinioFound) error {
 	ours, err := one.ExportIAM(ctx)

@@ -81,8 +81,8 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 	return version, fingerprint, nil
 }
 
-// compareAgain verifies that standalone MinIO did not change since the highly available MinIO had all data. If it did
-// change, the highly available MinIO must have the changes, too. Unlike the deletion, this step can be cancelled.
+// compareAgain verifies that standalone MinIO did not change after the highly available MinIO had all data, or that the
+// highly available MinIO has these changes too. Unlike the deletion, this step can be cancelled.
 type compareAgain struct{ *migrator }
 
 func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -148,7 +148,7 @@ func (deleteDeployment) notDeleted(ctx context.Context, step actions.StepContext
 	return step.Note(context.WithoutCancel(ctx), journal.MinioCompared{})
 }
 
-// checkBeforeDeletion returns an error if only standalone MinIO has some data, except data that a person released.
+// checkBeforeDeletion returns an error if only standalone MinIO has some data and no person released that data.
 func (s deleteDeployment) checkBeforeDeletion(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	unread, err := isUnread(step.Action)
 	if err != nil || unread || !hasLateCheck(step.Action) {
@@ -298,8 +298,8 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	return s.keepIfNeeded(ctx, step.Action, late.Target)
 }
 
-// keepIfNeeded keeps the claim if the highly available MinIO is gone or has other volumes: the claim may have the last
-// copy of the data. compared is the id of its store at the last check, for records of versions that did not store it.
+// keepIfNeeded keeps the claim if the highly available MinIO is gone or has other volumes, because the claim may have
+// the last copy of the data. compared is the id of its store at the last check; records of older versions lack that id.
 func (s deleteSingleClaim) keepIfNeeded(ctx context.Context, record journal.ActionRecord, compared string) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon {

@@ -23,8 +23,9 @@ const (
 	maxAside = 20
 )
 
-// setAside handles versions that only the highly available MinIO has. Clients may have removed them from standalone
-// MinIO while EKCO did not listen. If there are few, EKCO sets them aside there; if there are more, a person decides.
+// setAside handles versions that only the highly available MinIO has: clients may have removed them from standalone
+// MinIO while EKCO did not listen. EKCO sets a few such versions aside on the highly available MinIO; about more of
+// them a person decides.
 func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, users []string) error {
 	names := slices.Clone(users)
 	buckets := false

@@ -54,7 +54,7 @@ func (a *attempt) lookForSuccessor(ctx context.Context) (minio.SinglePod, string
 }
 
 // successor returns the only pod if it is new and answers, or else the missing condition. It deletes the pods that
-// served: all of them must be gone.
+// served, and waits until all of them are gone.
 func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio.SinglePod, lacks string, err error) {
 	for _, one := range single.Own() {
 		if !slices.Contains(a.state.Pods, one.UID) {

@@ -42,8 +42,8 @@ func (e noSourceError) Error() string {
 	return "standalone MinIO, which has all data, does not serve: " + e.lacks
 }
 
-// otherSourceError reports that standalone MinIO serves another store than the migrated one. A new volume is empty, so
-// EKCO would remove everything that it copied.
+// otherSourceError reports that standalone MinIO serves another store than the one that EKCO copied. Such a store may
+// be empty, and EKCO would then remove everything that it copied.
 type otherSourceError struct{ pod, is, was string }
 
 func (e otherSourceError) Error() string {

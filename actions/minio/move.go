@@ -30,8 +30,8 @@ const (
 	// backTimeout limits the last step, which only confirms that its preflight passed.
 	backTimeout = 30 * time.Second
 	// DefaultHealSettleTime is the default of how long MinIO must report no restore before EKCO checks that all drives
-	// have all data. A server notices a new drive 10 s after its start, and retries every 10 s. Before that the other
-	// servers ignore the drive, and no server reports a restore.
+	// have all data. A server notices a new drive only 10 s after its start, or 10 s after its last try. Until then the
+	// other servers ignore the drive, and no server reports a restore.
 	DefaultHealSettleTime = 30 * time.Second
 )
 
@@ -146,8 +146,8 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext, plan journa
 }
 
 // requireRecentCheck requests another check of all objects if a replica was started since the last check, for example
-// while EKCO was away after it deleted the claim: MinIO may then not tolerate the loss of the pod's drive. The check is
-// a separate step, because it may take a day and must not block other changes of the storage for so long.
+// while EKCO was away: MinIO may then not tolerate the loss of the pod's drive. The check is a separate step, because
+// it may take a day, and must not block other changes of the storage for so long.
 func (s deletePod) requireRecentCheck(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
 	found, err := outputOf[journal.MinioLooked](step.Action, journal.StepLookBeforeMinio)
 	if err != nil || of.State != journal.MinioPodRuns {

@@ -66,8 +66,8 @@ func (s findNested) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	return nil, cmp.Or[error](err, &actions.UnfinishedError{Left: left.Lacks, Waits: true, Outputs: outputs})
 }
 
-// searchDrives searches all drives, because a restored drive lacks the objects below others. It searches them one after
-// the other, so that clients are not slowed down.
+// searchDrives searches all drives, because a drive that MinIO restored lacks the objects below others. It searches one
+// after the other, so that clients are not slowed down.
 func (s findNested) searchDrives(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
 	pods, err := s.pods(ctx, record)
 	if err != nil {

@@ -20,8 +20,8 @@ func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
-// Kept says that the own journal has lost or replaced events after seq: events with higher numbers are not those that
-// the mirror's writer knew. seq is 0 if it is unknown which events are lost.
+// Kept says that the own journal has lost or replaced its events after seq: its present events with higher numbers are
+// not the ones that the mirror's writer knew. seq is 0 if it is unknown which events are lost.
 func Kept(seq uint64) AdoptOption { return func(a *adoption) { a.knew = min(a.knew, seq) } }
 
 // EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does
@@ -159,8 +159,8 @@ func (a adoption) findEnd(own journal.ActionRecord) (EndedAction, bool) {
 	return a.content.Ended[i], true
 }
 
-// endsOwn reports whether an end in the other journal also ends the own action. It does not if the action was stopped
-// there before its point of no return, but has passed that point here.
+// endsOwn reports whether an end in the other journal also ends the own action. If the action was stopped there before
+// its point of no return, but has passed that point here, it continues.
 func endsOwn(outcome journal.Outcome, own journal.ActionRecord) bool {
 	switch outcome {
 	case journal.OutcomeCancelled, journal.OutcomeAbandoned:

@@ -63,8 +63,8 @@ type Content struct {
 	Actions []journal.ActionRecord `json:"actions"`
 	// Parts lists the ConfigMaps with the open actions, in order.
 	Parts []Part `json:"parts,omitempty"`
-	// Ended lists the newest actions that ended in the mirrored journal, or in a journal that it took over. Old mirrors
-	// do not have it.
+	// Ended lists the newest actions that ended in the mirrored journal, or in journals that its EKCO took over. Old
+	// mirrors do not have it.
 	Ended []EndedAction `json:"ended,omitempty"`
 	// LeftOut has the ids of open actions for which the mirror had no space.
 	LeftOut []string `json:"left_out,omitempty"`

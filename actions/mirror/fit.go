@@ -132,7 +132,7 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode returns the index. If there is not enough space, it leaves out the ended actions. Another journal then
+// encode returns the index, without the ended actions if there is not enough space. An EKCO with another journal then
 // supersedes none of its actions, but verifies each step before it repeats the step.
 func (p plan) encode() ([]byte, error) {
 	raw, err := json.Marshal(p.content)

@@ -29,8 +29,8 @@ func count(is bool) int {
 	return 0
 }
 
-// restoreTrimmed restores data in a mirrored record that an old EKCO may have left out to save space. It takes the data
-// from an older record of the same action, except of steps that were repeated since.
+// restoreTrimmed restores data in a mirrored record that an old EKCO may have left out to save space. The data comes
+// from an older record of the same action, except for steps that were repeated since.
 func restoreTrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 	mirrored.Request = older.Request
 	if older.Planned {

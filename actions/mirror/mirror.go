@@ -17,7 +17,7 @@ import (
 )
 
 // ErrOtherJournal is returned if an EKCO with another journal has written the mirror since [Mirror.Load]. This Mirror
-// does not overwrite it until it takes the mirror over (see [OnTakeover]) or loads it again.
+// writes again only after it has taken that mirror over (see [OnTakeover]) or loaded it.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
 // ErrOutdated is returned by the function of [Judge] if the mirror names newer events of this journal than the

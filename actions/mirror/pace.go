@@ -2,9 +2,9 @@ package mirror
 
 import "time"
 
-// EKCO writes a change at once if the last round of writes was at least roundInterval ago. An earlier round uses one of
-// maxExtra extra rounds, each of which is available again after extraInterval. reservedExtra of them are reserved for
-// callers of Sync. Together these are at most 20 rounds in any minute, and the mirror lags less than 5 s.
+// EKCO writes a change at once if the last round of writes was at least roundInterval ago. For an earlier round it
+// needs one of maxExtra extra rounds, each of which is available again after extraInterval. reservedExtra of them are
+// only for callers of Sync. Together these are at most 20 rounds in any minute, and the mirror lags less than 5 s.
 const (
 	roundInterval = 4800 * time.Millisecond
 	extraInterval = 30 * time.Second

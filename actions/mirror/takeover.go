@@ -27,8 +27,8 @@ func (o *otherJournalError) Error() string {
 
 func (o *otherJournalError) Unwrap() error { return ErrOtherJournal }
 
-// mustNotReplace reports whether the error means that this journal must not replace the mirror. A failed write does not
-// mean that.
+// mustNotReplace reports whether the error means that this journal must not replace the mirror, and not only that a
+// write failed.
 func mustNotReplace(err error) bool {
 	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated) || errors.Is(err, ErrIncomplete)
 }

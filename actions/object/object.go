@@ -1,5 +1,5 @@
 // Package object has a preflight and a step for actions that set a value in one Kubernetes object. The preflight checks
-// that it is still the planned object.
+// that the object is still the planned one.
 package object
 
 import (

@@ -73,8 +73,9 @@ func (s removeMember) findMember(ctx context.Context, step actions.StepContext) 
 }
 
 // checkOwner returns ErrOtherMember if the member may belong to a Node that joined later. This is so if the member had
-// not started when it was captured, and a Node now has its address. It is also so if a Node has the lost node's name,
-// no other member has that name, and the member answers or was never known to be the lost node's.
+// not started when it was captured, and now another member has the lost node's name or a Node has the member's address.
+// It is also so if a Node has the lost node's name, no other member has that name, and the member answers or was never
+// known to be the lost node's.
 //
 // kubeadm adds a member after the Node, so EKCO reads the Nodes after the members.
 func (s removeMember) checkOwner(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {

@@ -14,7 +14,7 @@ import (
 // EtcdQuorumKept is the preflight that computes whether etcd keeps a quorum after the removal. If not, it holds an
 // automatic purge, ends a manual purge before its point of no return, and warns a forced one. Members that do not
 // answer count as lost. If EKCO cannot ask the members, for example without certificates, the preflight holds every
-// purge.
+// purge that is not forced.
 const EtcdQuorumKept = "EtcdQuorumKept"
 
 type etcdQuorumKept struct{ dial etcd.Dial }

@@ -66,8 +66,8 @@ func haveCommon(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// onOtherMachine returns a reason if an OSD is on another machine now, or "". One sign is enough, in a Deployment or in
-// the CRUSH map, because an OSD on another machine belongs to that machine even if it is down.
+// onOtherMachine returns a reason if an OSD is on another machine now, or "". One sign in a Deployment or in the CRUSH
+// map is enough, because an OSD on another machine belongs to that machine even if it is down.
 func (v storageView) onOtherMachine(osd ceph.Ref) string {
 	for _, d := range v.deployments {
 		if why := v.boundToOtherMachine(d); why != "" && isForOSD(d, osd) {

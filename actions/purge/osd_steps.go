@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// findOSDs finds the facts that could not be captured because Ceph did not answer. It changes nothing; its outputs are
-// the facts.
+// findOSDs finds the facts that could not be captured because Ceph did not answer. Its outputs are these facts. It
+// changes nothing.
 type findOSDs storagePart
 
 func (findOSDs) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
@@ -240,9 +240,9 @@ func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journa
 	return storagePart(s).untouchedOSDs(ctx, step)
 }
 
-// purgeOneOSD purges an OSD. It does nothing if the id now belongs to another OSD. Ceph refuses while some data may be
-// only on this OSD. EKCO overrules the refusal in two cases, and records that first: a person requested the purge, or
-// Ceph cannot recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
+// purgeOneOSD purges an OSD, unless its id now belongs to another OSD. Ceph refuses while some data may be only on this
+// OSD. EKCO overrules the refusal, and records that first, in two cases: a person requested the purge, or Ceph cannot
+// recover any more. In the second case other OSDs have all data, but Ceph would refuse forever.
 func (p storagePart) purgeOneOSD(ctx context.Context, step actions.StepContext, osd ceph.OSD) error {
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {

@@ -89,8 +89,8 @@ func (v planeView) ownAddresses(lost NodeIdentity) []string {
 	return distinct(lost.InternalIP, v.listed[lost.Name].AdvertiseAddress)
 }
 
-// otherAddresses returns the addresses of the other primaries. It adds primaries that kubeadm does not list at the end,
-// with the addresses of their Nodes, because some pods of API servers lack labels and annotations.
+// otherAddresses returns the addresses of the other primaries. Primaries that kubeadm does not list come last, with the
+// addresses of their Nodes, because some pods of API servers lack labels and annotations.
 func (v planeView) otherAddresses(lost string, own []string) []string {
 	var addresses, unlisted []string
 	for _, node := range slices.Sorted(maps.Keys(v.listed)) {

@@ -62,8 +62,8 @@ type StorageFacts struct {
 	// RookUnread is the error if EKCO could not read Rook's objects. EKCO finds Deployments and Entry when it can.
 	RookUnread string `json:"rook_unread,omitempty"`
 	// Entry is the node's entry in the CephCluster, or nil if EKCO must not remove one; EntryKept then has the reason.
-	// If the node is not listed yet, the entry has no name: another EKCO may be adding the node, and the step looks for
-	// the entry again.
+	// If the node is not listed yet, another EKCO may be adding it: Entry then has no name, and the step looks for the
+	// entry again.
 	Entry     *rook.StorageNode `json:"entry,omitempty"`
 	EntryKept string            `json:"entry_kept,omitempty"`
 	// absent is true if a later read found no Rook.
@@ -229,9 +229,9 @@ func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 // ceph itself.
 const cephReadTimeout = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
 
-// orphanedOSDs returns the OSDs under the host that are not in known and have no Deployment on another machine. It
-// needs the Deployments because the CRUSH map does not show the machine: Rook replaces dots by dashes there, and a
-// moved disk can still be under its old host.
+// orphanedOSDs returns the OSDs under the host that are not in known and have no Deployment on another machine. The
+// CRUSH map alone does not show the machine: Rook replaces dots by dashes there, and a moved disk can still be under
+// its old host.
 func (p storagePart) orphanedOSDs(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
 	var orphans []ceph.Ref
 	for _, id := range host.OSDs {

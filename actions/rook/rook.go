@@ -41,7 +41,7 @@ type Dependencies struct {
 	// IsLowSpaceCheck reports whether a code of Ceph's health check means that space is low or used up.
 	IsLowSpaceCheck func(code string) bool
 	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers again. A missing
-	// CephCluster is not enough, because it may be created again with its Ceph.
+	// CephCluster alone is not enough, because it may be created again for the same Ceph.
 	Removed func(ctx context.Context) bool
 	// Changed is called after a change, to trigger a new read.
 	Changed func()

@@ -29,9 +29,9 @@ func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) 
 		"run \"ekco certificates\" to see who renews it, or what blocks its renewal"
 }
 
-// expiresSoon returns the certificate that expires first, if it expires within attentionWithin. For a short-lived
-// certificate the limit is a third of its validity. For a kubelet's certificate it is a tenth, because a kubelet
-// requests a new certificate before that.
+// expiresSoon returns the certificate that expires first, if it expires within attentionWithin. If less, the limit is a
+// third of the certificate's validity, or a tenth for a kubelet's certificate, because a kubelet requests a new one
+// before that.
 func expiresSoon(name string, facts journal.CertificateFacts, now time.Time) (first journal.Certificate, expires bool) {
 	divisor := time.Duration(3)
 	if _, is := journal.KubeletOn(journal.Subject{Kind: journal.KindCertificate, Name: name}); is {

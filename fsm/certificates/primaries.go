@@ -163,8 +163,8 @@ func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
 	return on != nil && !on.Ready && (of(t).Worse || renewalStep(rec).Open)
 }
 
-// wantsOnPrimary calls want with the next check of a control plane's certificates, and with a renewal if a check after
-// the last renewal found a certificate that is due. It does nothing while the node is not ready.
+// wantsOnPrimary calls want with the next check of a control plane's certificates. If a check after the last renewal
+// found a certificate that is due, it also wants a renewal. It wants nothing while the node is not ready.
 func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	c := of(t)
 	if !c.Facts.On.Ready || !isRenewalOn(w.PolicyOf(Machine)) {

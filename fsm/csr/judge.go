@@ -40,9 +40,9 @@ func unfit(key, format string, args ...any) *Verdict {
 	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
 }
 
-// Judge decides whether EKCO may approve a kubelet's request for a serving certificate. A kubelet must have created the
-// request, and must ask only for names of its own Node. There are no other checks. EKCO calls Judge when it sees a
-// request, and again with live facts right before it approves the request.
+// Judge decides whether EKCO may approve a kubelet's request for a serving certificate: a kubelet must have created the
+// request, in the usual form, and only for names of its own Node. No other code decides this. EKCO calls Judge when it
+// sees a request, and again with live facts right before it approves the request.
 func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 	for _, check := range []func() *Verdict{
 		func() *Verdict { return judgeRequester(asked) },
@@ -203,8 +203,8 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	return nil
 }
 
-// isOwn reports whether a name of the control plane is also an address of the primary from which the request comes.
-// [judgeOthers] refuses it if another Node has the address too.
+// isOwn reports whether a name of the control plane is also an address of the primary from which the request comes. If
+// another Node has the address too, [judgeOthers] refuses the request.
 func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
 	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && containsName(name, node.Addresses)
 }

@@ -87,8 +87,8 @@ func (l *list) hasContent(content string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(content)
 }
 
-// wantsWrite calls want with a write of the ConfigMap, if the ConfigMap is out of date and the load balancers of all
-// nodes that are ready and not paused are up to date.
+// wantsWrite calls want with a write of the ConfigMap, if the ConfigMap is out of date and all load balancers are up to
+// date. Nodes that are paused or not ready do not count.
 func (l *list) wantsWrite(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 	if t != s.list || !s.isSettled(w) || l.hasContent(s.wantedList) {
 		return

@@ -37,8 +37,8 @@ type sum struct {
 }
 
 // maxOpenUpdates is the maximum number of open updates. It is greater than the maximum number of pods, because some
-// updates only wait until HAProxy has reloaded its files. It is not greater, because the mirror must have all open
-// actions.
+// updates only wait until HAProxy has reloaded its files. It is limited because all open actions must fit into the
+// mirror.
 const maxOpenUpdates = 32
 
 func sumOf(w *fsm.World) *sum {
@@ -133,9 +133,9 @@ func (s *sum) isSettled(w *fsm.World) bool {
 	return len(s.primaries) > 0 && !slices.ContainsFunc(s.behind, func(t *fsm.Thing) bool { return !isPaused(w, t) })
 }
 
-// countVerified returns the number of verified load balancers, which determines the size of the next batch. It returns
-// 0 while a node is lost after its change. If a person pauses that node, the rollout continues one by one, with a check
-// and a trial.
+// countVerified returns the number of verified load balancers, which determines the size of the next batch. While a
+// node is lost after its change it returns 0: if a person pauses that node, the rollout continues one by one, with
+// checks and trials.
 func (s *sum) countVerified() int {
 	if len(s.lost) > 0 {
 		return 0

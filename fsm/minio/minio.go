@@ -72,8 +72,8 @@ type MinIO struct {
 	Version string `json:"version,omitempty"`
 	// Fingerprint is the fingerprint of all data of standalone MinIO at the switch.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Taken is the UID of the Deployment from which EKCO switched the Service to the highly available MinIO. It is set
-	// only while the Service has selected no other pods since, so that the highly available MinIO has the newest data.
+	// Taken is the UID of the Deployment from which EKCO switched the Service to the highly available MinIO. It is
+	// cleared when the Service selects other pods, because then the highly available MinIO may lack the newest data.
 	Taken string `json:"taken,omitempty"`
 	// Needed has the events from which a replay gets these fields.
 	Needed neededEvents `json:"past,omitzero"`

@@ -26,7 +26,7 @@ type Request struct {
 	// action already has the same warning with the same person.
 	Warned []journal.ActionWarned
 	Input
-	// Refused is set if the request was already refused without an event. Then EKCO only records the refusal, and never
+	// Refused is set if the request was already refused without an event. EKCO then only records the refusal, and never
 	// admits the request.
 	Refused bool
 	// Traces has the remains of an unknown node; nil without a search. The operator sets it before it answers the

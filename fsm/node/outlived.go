@@ -8,8 +8,8 @@ import (
 )
 
 // noteOutlived adds the open automatic actions to Outlived, if the loss that began at former has ended: the node is
-// reachable, or it is lost again. Decide may not have run between the two losses, so it cannot detect the second case
-// itself.
+// reachable, or it is lost again. Decide cannot detect the second case itself, because it may not have run between the
+// two losses.
 func noteOutlived(s *fsm.State, n *Node, former time.Time) {
 	if former.IsZero() || n.UnreachableSince.Equal(former) {
 		return

@@ -77,8 +77,8 @@ func rules() []fsm.Rule {
 	}
 }
 
-// purgeTried reports whether EKCO must not purge the node automatically again, because the last purge was cancelled, or
-// was a dry run and another one would be a dry run too.
+// purgeTried reports whether EKCO must not purge the node automatically again: the last purge was cancelled, or it was
+// a dry run and another one would be a dry run too.
 func purgeTried(w *fsm.World, n *Node) bool {
 	last := n.lastPurge()
 	return last != nil && !onlyDryRun(w, last.Outcome) &&

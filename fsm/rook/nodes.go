@@ -39,8 +39,8 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return asked, true
 }
 
-// uncontestedNodes returns the missing nodes without the ones that another program keeps removing from the list. If no
-// others are left, it returns all missing nodes, so that EKCO reports why they wait.
+// uncontestedNodes returns the missing nodes except those that another program keeps removing from the list. If that
+// program removes all of them, it returns all, so that EKCO reports why they wait.
 func (asked wish) uncontestedNodes(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
 	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
 		asked.parts = nodeUIDs([]journal.RookNode{node})

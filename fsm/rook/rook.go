@@ -72,8 +72,8 @@ type Resource struct {
 	// observed numbers, by JSON pointer.
 	Left []leftHost            `json:"left,omitempty"`
 	Held map[string]heldNumber `json:"held,omitempty"`
-	// Partly has the numbers that EKCO has lowered only in part, and will lower further unless other hosts return. Seq
-	// is the event that first had the former value.
+	// Partly has the numbers that EKCO has lowered only in part, and will lower further unless other hosts return. Its
+	// Seq is the event that first had the former value.
 	Partly map[string]heldNumber `json:"partly,omitempty"`
 	// Crush is the event in which the hosts in the CRUSH map last changed; zero if they never changed. Only the data
 	// about Ceph has it.

@@ -88,8 +88,8 @@ func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 	}, true
 }
 
-// isFirst reports whether the thing is the next one to change among the workloads of the same type of daemon. This is
-// the workload that is being changed, or else the first one by name without a priority class.
+// isFirst reports whether the thing is the next one to change among the workloads of the same type of daemon: the one
+// that is being changed, or else the first one by name without a priority class.
 func isFirst(t *fsm.Thing, daemon string, w *fsm.World) bool {
 	for _, others := range w.ByName(Machine) {
 		for _, other := range others {

@@ -75,8 +75,8 @@ func (w *watches) arrange(ctx context.Context, want map[string]string) {
 	}
 }
 
-// useOneWatch reports whether to use one watch for all pods. It changes back only at half the limit, so that flapping nodes do
-// not cause constant changes.
+// useOneWatch reports whether to use one watch for all pods. It changes back only at half the limit, so that flapping
+// nodes do not cause constant changes.
 func (w *watches) useOneWatch(lost int) bool {
 	if _, already := w.feeds[allNodes]; already {
 		return lost > maxWatches/2

@@ -32,7 +32,7 @@ type Definition struct {
 	// is done but its outputs are missing, EKCO holds the action.
 	Needed []string
 	// Exclusive is true if two EKCOs must not run actions of this kind at the same time. Each step then waits until
-	// this EKCO has mirrored its actions, because another EKCO cannot mirror its own actions at the same time.
+	// this EKCO has mirrored its actions: only one EKCO at a time can write the mirror.
 	Exclusive bool
 
 	// For, if not nil, returns the definition to use for the subject instead of this one.

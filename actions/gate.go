@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// gateMaxAge is the maximum age of a gate's answers when a step starts. The steps that follow the gate at once need no
-// second run of its preflights.
+// gateMaxAge is the maximum age of a gate's answers when a step starts. Steps that follow the gate at once need not run
+// its preflights again.
 const gateMaxAge = 10 * time.Second
 
 // gatePreflights returns the preflights of the plan's gate, or nil if the plan has no gate.

@@ -10,9 +10,9 @@ import (
 // Kind is a kind of action: its definition, with the rules and locks of package fsm.
 type Kind struct {
 	Definition
-	// Rules names the rules of policy for the kind, from [fsm.TermsByKind]. They are preflights in [Config] that run
-	// before each step of an automatic action, and use only what EKCO already knows. [SafeMode] also runs for every
-	// action, and fsm.RuleContested for automatic actions with a Change.
+	// Rules names the rules of policy for the kind, from [fsm.TermsByKind]. [Config] has them as preflights, which run
+	// before each step of an automatic action and use only what EKCO already knows. [SafeMode] runs for every action,
+	// and fsm.RuleContested for automatic actions with a Change.
 	Rules []string
 	// Domains lists the locks that the kind's steps may take, from [fsm.TermsByKind]; see [NoDomains].
 	Domains []string

@@ -232,7 +232,7 @@ func (d *Domains) followClock(s *State) {
 	}
 }
 
-// isFree reports whether no other action holds a lock of the claim. Otherwise it returns such an action.
+// isFree reports whether no other action holds a lock of the claim. If one does, isFree returns that action.
 func (d *Domains) isFree(s *State, now time.Time, claim Claim) (Taken, bool) {
 	var taken []Taken
 	for _, rec := range s.Actions {
@@ -254,8 +254,8 @@ func (d *Domains) isFree(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return firstTaken(taken)
 }
 
-// isNext reports whether no waiting claim for the same lock has priority over this claim. Otherwise it returns the
-// action of such a claim.
+// isNext reports whether no waiting claim for the same lock has priority over this claim. If one has, isNext returns
+// its action.
 func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	since := now
 	if own := d.waiting[claim.key()]; own != nil {

@@ -25,8 +25,8 @@ type Machine interface {
 	Table() Table
 	// New returns the initial value of [Thing.Data]. It must be a pointer.
 	New(t *Thing) any
-	// Goal returns the state in which the thing should be, according to its facts and open actions, if it is in state
-	// at now. The table must have a way from at to the goal.
+	// Goal returns the state in which the thing should be, according to its facts and open actions. at is its present
+	// state. The table must have a way from at to the goal.
 	Goal(t *Thing, at journal.State, w *World) journal.State
 	// Wants calls want with each action that the thing wants, now or later.
 	Wants(t *Thing, w *World, want func(Want))

@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// OpenActions returns the open actions, the oldest first. The fold does not change returned records, so other
-// goroutines may keep them. They must not change them.
+// OpenActions returns the open actions, the oldest first. Other goroutines may keep these records, because the fold
+// does not change them, but must not change them.
 func (s *State) OpenActions() []journal.ActionRecord {
 	shared := s.cache.shared
 	open := make([]journal.ActionRecord, 0, len(s.Actions))

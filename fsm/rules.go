@@ -48,8 +48,8 @@ type Rule struct {
 	// ToBegin marks a rule that EKCO checks only before an action begins. All other rules are also checked before each
 	// step.
 	ToBegin bool
-	// Mandatory marks a rule that also refuses a person's action. All other rules only warn about a person's action;
-	// [CheckRule] has two exceptions.
+	// Mandatory marks a rule that also refuses a person's action. Other rules only warn about a person's action; for
+	// two exceptions see [CheckRule].
 	Mandatory bool
 	// NeedsPerson marks a rule whose refusals the status shows as "needs you", because a person must act.
 	NeedsPerson bool

@@ -58,7 +58,7 @@ type JournalState struct {
 	Outdated   *journal.JournalOutdated `json:"outdated,omitempty"`
 	OutdatedAt time.Time                `json:"outdated_at,omitzero"`
 	// LostFrom is the time of the last event before the lost events; zero if unknown. LostSeq is the first event that
-	// reports the loss: EKCO observed facts with higher numbers after the loss.
+	// reports the loss. Facts with higher numbers were observed after the loss.
 	LostFrom time.Time `json:"lost_from,omitzero"`
 	LostSeq  uint64    `json:"lost_seq,omitempty"`
 	// Accepted is the mirror's newest event when an administrator last accepted a loss. A mirror without newer events

@@ -131,8 +131,8 @@ func newChecker(table Table) checker {
 	return checker{fsm.NewFSM(table.Initial, events, fsm.Callbacks{}), table.ways()}
 }
 
-// ways returns the first transition on the shortest way between each two states. If two ways have the same length, it
-// uses the one whose transitions come first in the table. There is no entry for a goal that cannot be reached.
+// ways returns the first transition on the shortest way between any two states. Of two ways of the same length, it uses
+// the one whose transitions come first in the table. A goal that cannot be reached has no entry.
 func (t Table) ways() map[way]*Transition {
 	ways := map[way]*Transition{}
 	for _, from := range t.states() {

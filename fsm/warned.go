@@ -2,8 +2,8 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// Warned returns the drafts for warnings that the open action does not already have with the same actor. It may have
-// some if a person requests the same action twice.
+// Warned returns the drafts for the warnings, except those that the open action already has with the same actor,
+// because a person can request the same action twice.
 func (s *State) Warned(subject journal.Subject, action, actor string, warnings []journal.ActionWarned) []journal.Draft {
 	var open journal.ActionRecord
 	if rec := s.Actions[action]; rec != nil {

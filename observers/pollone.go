@@ -23,7 +23,7 @@ type PolledOne[V any] struct {
 	// Known has the objects that exist according to the journal, by the names of their subjects.
 	Known map[string]V
 	// Off is the name of the setting that switches the source off, or "". If it is set, the source does not read the
-	// object, and records a known object as gone for this reason.
+	// object, and records a known object as gone, with Off as the reason.
 	Off string
 	// Interval is the time between two reads. The default is the observers' PollInterval.
 	Interval time.Duration

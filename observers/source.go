@@ -16,7 +16,7 @@ type Source interface {
 	Name() string
 	// Run observes until ctx ends, and tells the reporter when facts have changed.
 	Run(ctx context.Context, to *Reporter)
-	// Due returns what to record at the given time. Before the engine calls Due again, it calls one of the functions in
+	// Due returns what to record at the given time. Before the engine calls Due again, it calls Written or Refused of
 	// the batch.
 	Due(at time.Time) Batch
 	// Look makes the source read at once, because something has changed. It does not wait for the read. A watching

@@ -20,7 +20,8 @@ const (
 	// CertificateRenewable requires that the certificates exist, that EKCO can read and sign them, and that they are
 	// not a customer's own.
 	CertificateRenewable = "CertificateRenewable"
-	// CertificateServed holds the action with the pods' reasons after one wait for the new certificates has timed out.
+	// CertificateServed holds the action after one wait for the new certificates has timed out. The pods' reasons are
+	// in the hold.
 	CertificateServed = "CertificateServed"
 )
 
@@ -299,7 +300,7 @@ func (j storeWithRule) unservedReason(ctx context.Context, record journal.Action
 
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// served is the preflight that holds a wait that has timed out once.
+// served is the preflight [CertificateServed].
 type served struct{ storeWithRule }
 
 func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {

@@ -1,6 +1,6 @@
-// Package hosttask has the steps of actions that run programs on hosts. For each node, a first step runs the program in
-// a pod and records the outcome, and a second step removes the pod. A third step removes the pod if the action is
-// cancelled.
+// Package hosttask has the steps of actions that run programs on hosts. For each node, one step runs the program in a
+// pod and records the outcome, and the next step removes the pod. If the action is cancelled, an undo step removes the
+// pod.
 //
 // A capability describes the program and its outcome by [Work]. If EKCO is killed at any point, the next EKCO finds the
 // pod and does not create a second one.
@@ -35,8 +35,8 @@ type Work struct {
 	// Verify makes the node use the changes of a task with [hosttask.Task.Trial], and returns an error if the node does
 	// not work with them. The task waits, and undoes the changes unless Verify returns nil in time.
 	Verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
-	// Partial records an outcome with [Outcome.Missing] if the work cannot be done on a node, instead of waiting for
-	// that node. Only requests that the API server does not answer are repeated, a few times.
+	// Partial makes the step record an outcome with [Outcome.Missing] if the work cannot be done on a node, instead of
+	// waiting for that node. Only requests that the API server does not answer are repeated, a few times.
 	Partial bool
 	// Unless returns a reason why the program must not run on a node, given what the action has done so far, or "". The
 	// reason becomes the outcome. An error is handled like an error of the API server. Unless may be nil.
@@ -197,8 +197,8 @@ func notRunReason(repeated bool) string {
 	return "its task was not run, because "
 }
 
-// partialTries is the number of attempts of a step with [Work.Partial] that may fail: one that times out, and some
-// retries within a minute.
+// partialTries is how many attempts of a step with [Work.Partial] may fail: one that times out, and some retries within
+// a minute.
 const partialTries = 6
 
 // mayRetry reports whether the step may be tried again.

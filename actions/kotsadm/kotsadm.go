@@ -18,7 +18,7 @@ import (
 const (
 	// KotsadmStillThere requires that the StatefulSet is the planned one.
 	KotsadmStillThere = "KotsadmStillThere"
-	// KotsadmReady requires that all replicas are ready and as requested. It passes before the first wait for them.
+	// KotsadmReady requires that all replicas are ready and as requested. It passes until one wait for them has failed.
 	KotsadmReady = "KotsadmReady"
 )
 
@@ -88,7 +88,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// ready holds the action, with the pods' reasons, after one wait has failed.
+// ready is the preflight [KotsadmReady]: after one wait has failed, it holds the action with the pods' reasons.
 type ready struct {
 	object.Object[journal.KotsadmFacts]
 	objects kube.Objects

@@ -157,8 +157,8 @@ func stopReason(record journal.ActionRecord) string {
 	return ""
 }
 
-// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". If a
-// lost node could not be checked, that concerns only this node.
+// balancerStopReason returns the reason why the load balancer of a node must not be checked or written, or "". A failed
+// check stops all nodes. A check that was not possible, for example on a lost node, stops only that node.
 func balancerStopReason(record journal.ActionRecord, node string) string {
 	if why := missingReason(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
 		return "HAProxy could not check its configuration: " + why

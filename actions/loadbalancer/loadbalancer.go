@@ -128,7 +128,7 @@ func (p Dependencies) definition(kind journal.ActionKind, noun string) actions.D
 	}
 }
 
-// plan uses only the request.
+// plan plans the steps from the request alone. It reads nothing.
 func (p Dependencies) plan(_ context.Context, record journal.ActionRecord, wanted journal.LoadBalancerInput) (plan journal.Plan, err error) {
 	if len(wanted.Primaries) == 0 {
 		return journal.Plan{}, loadbalancer.ErrNoPrimaries

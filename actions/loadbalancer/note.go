@@ -27,7 +27,7 @@ func (p Dependencies) noteDefinition() actions.Definition {
 	}
 }
 
-// planNote uses only the request.
+// planNote plans the step from the request alone. It reads nothing.
 func planNote(context.Context, journal.ActionRecord, journal.LoadBalancerListInput) (journal.Plan, error) {
 	return journal.Plan{Steps: []journal.PlannedStep{{
 		ID: journal.StepNoteLoadBalancers, Does: journal.StepNoteLoadBalancers, Preflights: []string{ListStillThere},

@@ -16,8 +16,8 @@ import (
 type Migration struct {
 	// Stores connects to both sides.
 	Stores minio.Stores
-	// CutOverLimit is how long the switch may take while clients cannot write, for a few objects. After three times
-	// this limit EKCO switches the Service back.
+	// CutOverLimit is how long clients may be unable to write during a switch of a few objects. After three times this
+	// limit EKCO switches the Service back.
 	CutOverLimit time.Duration
 	// KeepSource is how long the highly available MinIO must have served before EKCO deletes standalone MinIO.
 	KeepSource time.Duration

@@ -418,8 +418,8 @@ func (a *attempt) applyActingSettings(ctx context.Context, both sides) error {
 	return a.requireAllReleased(warnings)
 }
 
-// requireAllReleased is requireReleased for everything that the switch loses, including the settings that are set last:
-// a person releases one list only.
+// requireAllReleased is requireReleased for everything that the switch loses, including the settings that are set last,
+// so that a person has to release only one list.
 func (a *attempt) requireAllReleased(warnings []replica.Warning) error {
 	lost := a.lost
 	lost.settings = slices.Concat(lost.settings, warnings)

@@ -192,8 +192,8 @@ func (s deleteDeployment) requireNothingNested(ctx context.Context, step actions
 // checkValidFor is how long the last check is valid, from its end to the deletion.
 const checkValidFor = 10 * time.Minute
 
-// lateOutputs returns the recorded result of the check, which a later step needs. The result proves nothing if another
-// client deletes the Deployment long after the check.
+// lateOutputs returns the recorded result of the check, which a later step needs. It leaves out a result older than
+// checkValidFor, which proves nothing if another client deletes the Deployment.
 func lateOutputs(step actions.StepContext) json.RawMessage {
 	outputs := step.Action.Steps[step.Planned.ID].Outputs
 	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)

@@ -22,8 +22,8 @@ const (
 	listenOverlap = time.Minute
 	// listenRetry is the pause before EKCO connects again.
 	listenRetry = 5 * time.Second
-	// EKCO sends an echo request each echoInterval, and waits echoTimeout for its event: a server may delay events
-	// until it has enough of them.
+	// An echo is the event for a request that EKCO sends only to see this event. EKCO sends one each echoInterval, and
+	// waits echoTimeout for the event: a server may delay events until it has enough of them.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
 	// maxRemovals limits the removals that EKCO remembers between passes, at 24 bytes each. EKCO ignores further

@@ -113,7 +113,7 @@ func lostText(found journal.MinioFound, record journal.ActionRecord) string {
 		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly the items named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releaseCommand(keyFor(found), record))
 }
 
-// sourceKept holds the switch while it may lose data of standalone MinIO, and warns about versions that EKCO set aside.
+// sourceKept implements [MinioSourceKept], and warns about versions that EKCO set aside.
 func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {

@@ -100,7 +100,7 @@ func lastSourceVersion(record journal.ActionRecord) (string, error) {
 }
 
 // noteBack records the resource version of the Service after EKCO pointed it back, or after the installer disabled it.
-// EKCO needs it to notice later changes.
+// With this version, EKCO notices later changes.
 func (a *attempt) noteBack(ctx context.Context) {
 	if !a.state.Disabled {
 		return // the Service has selected standalone MinIO all the time

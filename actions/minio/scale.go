@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MinioReady requires that all replicas are ready and MinIO is healthy. It passes before the first wait for this.
+// MinioReady requires that all replicas are ready and MinIO is healthy. It passes until one wait for this has failed.
 const MinioReady = "MinioReady"
 
 // MinioDataElsewhere prevents the removal of a replica that has needed data.

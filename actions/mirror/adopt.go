@@ -15,28 +15,28 @@ const actorOperator = "operator"
 // AdoptOption describes this EKCO's own journal.
 type AdoptOption func(*adoption)
 
-// Lost tells Adopt that the own journal lost events after seq, so that the mirror may know more about its actions.
+// Lost tells Adopt that this EKCO's journal lost events after seq, so that the mirror may know more about its actions.
 func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
-// Kept says that the own journal has lost or replaced its events after seq: its present events with higher numbers are
-// not the ones that the mirror's writer knew. seq is 0 if it is unknown which events are lost.
+// Kept tells Adopt that this EKCO's journal has lost or replaced its events after seq: its present events with higher
+// numbers are not the ones that the mirror's writer knew. seq is 0 if it is unknown which events are lost.
 func Kept(seq uint64) AdoptOption { return func(a *adoption) { a.knew = min(a.knew, seq) } }
 
-// EndedHere names actions that have ended in the own journal, for example because a person cancelled them. Adopt does
-// not adopt them, even if they are still open in the mirror.
+// EndedHere names actions that have ended in this EKCO's journal, for example because a person cancelled them. Adopt
+// does not adopt them, even if they are still open in the mirror.
 func EndedHere(ids ...string) AdoptOption {
 	return func(a *adoption) { a.endedHere = append(a.endedHere, ids...) }
 }
 
-// UnderWay tells Adopt that workers already run the own open actions. Adopt then neither plans nor supersedes them,
-// because the workers verify each step before they repeat it. It is for [OnTakeover].
+// UnderWay tells Adopt that workers already run the open actions of this EKCO's journal. Adopt then neither plans nor
+// supersedes these, because the workers verify each step before they repeat it. It is for [OnTakeover].
 func UnderWay() AdoptOption { return func(a *adoption) { a.underWay = true } }
 
 type adoption struct {
 	content Content
-	// knew is the number of the last own event that the mirror's writer knew.
+	// knew is the number of the last event of this EKCO's journal that the mirror's writer knew.
 	knew      uint64
 	endedHere []string
 	own       []journal.ActionRecord

@@ -25,13 +25,13 @@ const maxWrites = 8
 
 // parts is the state of the parts in the cluster, as far as the goroutine in Run knows it.
 type parts struct {
-	// owner is in the names of the own parts; it is "" until EKCO has listed the existing parts. It changes whenever
-	// another EKCO may have replaced the index. So an EKCO that was suspended does not know the new names, and cannot
-	// delete the new parts.
+	// owner is in the names of this EKCO's parts; it is "" until EKCO has listed the existing parts. It changes
+	// whenever another EKCO may have replaced the index. So an EKCO that was suspended does not know the new names, and
+	// cannot delete the new parts.
 	owner  string
 	groups int
-	// existing has the own parts, by name. obsolete has the names of parts to delete. indexed is true after an index
-	// was written that does not name them.
+	// existing has this EKCO's parts, by name. obsolete has the names of parts to delete. indexed is true after an
+	// index was written that does not name the obsolete parts.
 	existing map[string]bool
 	obsolete []string
 	indexed  bool
@@ -40,9 +40,9 @@ type parts struct {
 // maxObsolete is the maximum number of parts that could not be deleted. Above it, EKCO writes no more parts.
 const maxObsolete = 128
 
-// claimParts chooses a new owner and lists the existing parts, which become obsolete when the own index is written. If
-// another EKCO is about to write an index that names them, one of the two writes fails, and the EKCO whose write failed
-// must claim again.
+// claimParts chooses a new owner and lists the existing parts, which become obsolete when this EKCO's index is written.
+// If another EKCO is about to write an index that names them, one of the two writes fails, and the EKCO whose write
+// failed must claim again.
 func (m *Mirror) claimParts(ctx context.Context) {
 	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, existing: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)

@@ -47,7 +47,7 @@ func New(objects kube.Objects, nodes Nodes, replicas Replicas, changed func()) a
 	}
 }
 
-// plan uses only the request.
+// plan plans the step from the request alone. It reads nothing.
 func plan(_ context.Context, record journal.ActionRecord, asked journal.MonitoringInput) (journal.Plan, error) {
 	if asked.Replicas < 1 {
 		return journal.Plan{}, fmt.Errorf("scale %s: asked for %d replicas, want at least 1", record.Subject.Name, asked.Replicas)

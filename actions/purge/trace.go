@@ -46,7 +46,8 @@ func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	return tracer
 }
 
-// nodeName matches valid names of Nodes. EKCO does not search for other names, because some objects have an empty name.
+// nodeName matches valid names of Nodes. EKCO searches for no other names: the empty name, for example, would match
+// some objects.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 const (

@@ -41,7 +41,7 @@ func isLowering(change journal.RookChange) bool {
 	return false
 }
 
-// planLower uses only the request.
+// planLower plans the steps from the request alone. It reads nothing.
 func planLower(_ context.Context, record journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	if len(change.Numbers) != 1 || !isLowering(change) || len(change.Gone) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: want one number that is lowered and at least one lost host, got %s and %d hosts",

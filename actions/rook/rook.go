@@ -68,7 +68,7 @@ func (p Dependencies) changeDefinition(kind journal.ActionKind, noun string) act
 	}
 }
 
-// plan uses only the request.
+// plan plans the step from the request alone. It reads nothing.
 func plan(_ context.Context, record journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	if len(change.Nodes) == 0 && len(change.Numbers) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to change %s %s: the request has no change", record.Subject.Kind, record.Subject.Name)

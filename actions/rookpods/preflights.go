@@ -19,13 +19,13 @@ const (
 	RookPodsUnchanged = "RookPodsUnchanged"
 	// EnoughNodes requires enough nodes for the change.
 	EnoughNodes = "EnoughNodes"
-	// MDSOnTwoHosts requires that the MDS run on two hosts. It passes before the first wait for them.
+	// MDSOnTwoHosts requires that the MDS run on two hosts. It passes until one wait for them has failed.
 	MDSOnTwoHosts = "MDSOnTwoHosts"
 	// PriorityClassThere requires that the class exists, or is the one that EKCO creates.
 	PriorityClassThere = "PriorityClassThere"
 	// FormerRolledOut requires that no other Deployment of the same daemon is being rolled out.
 	FormerRolledOut = "FormerRolledOut"
-	// WorkloadRolledOut requires that the workload is rolled out. It passes before the first wait for it.
+	// WorkloadRolledOut requires that the workload is rolled out. It passes until one wait for that has failed.
 	WorkloadRolledOut = "WorkloadRolledOut"
 )
 
@@ -81,10 +81,10 @@ func (p enoughNodes) check(ctx context.Context, record journal.ActionRecord, inp
 	return actions.Pass()
 }
 
-// hasWaited reports whether one wait of a step has failed.
+// hasWaited reports whether an attempt of the step has failed, after it waited in vain.
 func hasWaited(record journal.ActionRecord, step string) bool { return record.Steps[step].Failures > 0 }
 
-// onHosts holds the action, with the state of each pod, after one wait has failed.
+// onHosts is the preflight [MDSOnTwoHosts]: after one wait has failed, it holds the action with the state of each pod.
 type onHosts struct {
 	unchanged
 	parts Dependencies
@@ -144,7 +144,7 @@ func (p formerRolledOut) check(ctx context.Context, record journal.ActionRecord,
 	return actions.Pass()
 }
 
-// rolledOut holds the action after one wait has failed.
+// rolledOut is the preflight [WorkloadRolledOut]: it holds the action after one wait has failed.
 type rolledOut struct {
 	unchanged
 	parts Dependencies

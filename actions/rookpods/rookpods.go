@@ -61,7 +61,7 @@ func (p Dependencies) action(kind journal.ActionKind, noun string) actions.Defin
 	}
 }
 
-// plan uses only the request.
+// plan plans the steps from the request alone. It reads nothing.
 func plan(_ context.Context, record journal.ActionRecord, input journal.RookPodsInput) (journal.Plan, error) {
 	steps, err := stepsOf(record.Kind, input)
 	return journal.Plan{Steps: steps}, err

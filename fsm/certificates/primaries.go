@@ -234,8 +234,8 @@ func mayChangeNow(s *fsm.State, t *fsm.Thing) bool {
 	return rec != nil && (renewalStep(rec).Open && len(rec.Holds) == 0 || renewalStep(rec).Done())
 }
 
-// startedSince reports whether EKCO was started after the last check was requested. Such a check may have read the
-// files long before this start.
+// startedSince reports whether EKCO was started after the last check was requested: the check may have read the files
+// long before this start.
 func (c *certificates) startedSince(w *fsm.World) bool {
 	return !w.Operator.StartedAt.Before(c.Looked.AskedAt)
 }

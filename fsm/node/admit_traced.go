@@ -65,8 +65,8 @@ func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	return since, isFullyPurged(s, nodes[0])
 }
 
-// isFullyPurged reports whether the node is purged and has no open action. Anything that a search finds under its name
-// then was left by the purge or belongs to another node.
+// isFullyPurged reports whether the node is purged and has no open action. Anything that a search then finds under its
+// name was left by the purge or belongs to another node.
 func isFullyPurged(s *fsm.State, n *Node) bool { return n.State == Purged && !s.HasOpen(n.UID) }
 
 // admitPurged answers a request to purge a name whose node n is already purged. If a search found traces nevertheless,

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// lowerDelay is how long a host must be gone before EKCO lowers copies. Until then the status shows the difference, and
-// a person can finish the replacement of the host.
+// lowerDelay is how long a host must be gone before EKCO lowers copies. During this time the status shows the
+// difference, and a person can finish the replacement of the host.
 const lowerDelay = 30 * time.Second
 
 // maxLeft is the maximum length of Resource.Left. The newest hosts are kept.

@@ -111,8 +111,8 @@ func sortByName(nodes []journal.RookNode) {
 	slices.SortFunc(nodes, func(a, b journal.RookNode) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// occupiedNodes returns the nodes with OSDs that are not in besides, ready or not, sorted by name. It leaves out nodes
-// that are being purged.
+// occupiedNodes returns the nodes that have OSDs and are not in besides, ready or not, sorted by name. It leaves out
+// nodes that are being purged.
 func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal.RookNode) {
 	known := map[string]bool{}
 	for _, node := range besides {

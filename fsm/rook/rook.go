@@ -12,8 +12,7 @@ import (
 // Machine is the name of the machine.
 const Machine = "rook"
 
-// nodeMachine is the name of the machine of nodes. This package does not import it, and uses only the methods of
-// [host].
+// nodeMachine is the name of the machine of nodes. This package uses only the methods of [host] of its data.
 const nodeMachine = "node"
 
 // The states of a custom resource of Rook, and of Ceph.

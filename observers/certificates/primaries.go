@@ -14,7 +14,7 @@ type Primaries interface {
 
 // OfPrimaries returns the source of facts about control planes' certificates: the list of primaries, and the
 // certificates that programs found there. clock returns an error if the clock may be too wrong to decide about
-// renewals. If off is not "", the source records the known facts as gone for that reason.
+// renewals. If off is not "", the source records the known facts as gone, with off as the reason.
 func OfPrimaries(primaries Primaries, clock func() error, off string, known map[string]journal.CertificateFacts) observers.Source {
 	byNode := ofNodes(known, journal.ControlPlaneOn)
 	ask := func(ctx context.Context) (map[string]journal.CertificateFacts, error) {

@@ -52,8 +52,8 @@ type Source struct {
 	withheld map[string]withheldFacts
 
 	// Only survey uses the fields below. around has the last read of the objects around the chosen requests, by UID.
-	// movesSeen is the value of nodeChanges at that read. movedAt is the time of the last read that a change of a Node
-	// caused.
+	// looked is when that was, and movesSeen is the value of nodeChanges then. movedAt is the time of the last read
+	// that a change of a Node caused.
 	around          map[string]journal.CSRAround
 	looked, movedAt time.Time
 	movesSeen       uint64

@@ -42,7 +42,7 @@ func New(options Options) observers.Source {
 	})
 }
 
-// Off returns a source that reads nothing. It records known pods as gone for the reason why.
+// Off returns a source that reads nothing. It records known pods as gone, with why as the reason.
 func Off(known map[string]journal.EnvoyPod, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.EnvoyPod]{
 		Name: name, Noun: noun(known, why),

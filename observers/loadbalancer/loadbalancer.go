@@ -67,7 +67,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 	})
 }
 
-// Off returns a source that reads nothing. It records known nodes as gone for the reason why.
+// Off returns a source that reads nothing. It records known nodes as gone, with why as the reason.
 func Off(known map[string]journal.LoadBalancerFacts, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
 		Name: "nodes of the load balancer", Noun: noun(known, why),

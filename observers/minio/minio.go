@@ -56,7 +56,7 @@ func New(options Options) []observers.Source {
 	})}
 }
 
-// Off returns a source that reads nothing. It records known subjects as gone for the reason why.
+// Off returns a source that reads nothing. It records known subjects as gone, with why as the reason.
 func Off(known map[string]journal.MinioFacts, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.MinioFacts]{
 		Name: journal.MinioKind, Noun: noun(known, why),

@@ -203,7 +203,7 @@ func (a *run) startAsync(f func() func()) {
 }
 
 // linger is how long a turn waits for more results to write in the same append. Steps that start together often end
-// together, and an append takes longer than linger.
+// together, and one append takes longer than linger.
 const linger = 2 * time.Millisecond
 
 // applyResults applies a result, and further results that arrive within linger.

@@ -43,7 +43,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 // isHeld reports whether the action has a hold, or is unreadable.
 func isHeld(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Unreadable != "" }
 
-// changeStatusFor changes the status of the action to the one that follows the event.
+// changeStatusFor changes the status of the action as the event requires.
 func (s *State) changeStatusFor(rec *journal.ActionRecord, payload journal.Payload) {
 	switch payload.(type) {
 	case *journal.ActionPlanned:

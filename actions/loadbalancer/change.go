@@ -64,7 +64,7 @@ func (p Dependencies) changeDefinition() actions.Definition {
 	}
 }
 
-// balancerWork returns the work on the load balancer of a node, which comes before the kubelet connects to it.
+// balancerWork returns the work on a node's load balancer, before the kubelet connects to it.
 func (p Dependencies) balancerWork() hosttask.Work {
 	work, stopped := p.work(), p.unlessOrLost(balancerStopReason)
 	work.Partial = true
@@ -77,7 +77,7 @@ func (p Dependencies) balancerWork() hosttask.Work {
 	return work
 }
 
-// firstCheckWork returns the check on a node that comes before any load balancer is written.
+// firstCheckWork returns the check on a node before any load balancer is written.
 func (p Dependencies) firstCheckWork() hosttask.Work {
 	work := p.checkWork()
 	work.Partial, work.Unless = true, p.unlessOrLost(balancerStopReason)

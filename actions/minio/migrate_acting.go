@@ -38,7 +38,7 @@ func (a *actingSettings) add(bucket string, settings s3.Settings) {
 	a.of[bucket], a.size = of, a.size+size
 }
 
-// settingsSize returns the size of the settings in a record, which escapes each quote and bracket.
+// settingsSize returns the size of the settings in a record, whose JSON escapes each quote and bracket.
 func settingsSize(of map[string]map[string]string) int {
 	text, err := json.Marshal(of)
 	if err != nil {

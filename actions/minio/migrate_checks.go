@@ -45,7 +45,7 @@ const (
 	// MinioSourceKept holds while only the highly available MinIO has some data, and no event reported its removal from
 	// standalone MinIO. It may be forced.
 	MinioSourceKept = "MinioSourceKept"
-	// MinioTries holds for a while after a failed switch, and after too many failed switches.
+	// MinioTries holds for retryPause after a failed switch, and without limit after maxTries failed switches.
 	MinioTries = "MinioTries"
 	// MinioKeptLongEnough requires that the highly available MinIO has served for [Migration.KeepSource].
 	MinioKeptLongEnough = "MinioKeptLongEnough"

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errServes prevents that EKCO overwrites the MinIO that serves clients with an older copy.
+// errServes ends a copy to the MinIO that serves clients, because the copy is older than its data.
 var errServes = errors.New("clients use ha-minio, which now has the newest data: EKCO copies nothing more to it")
 
 // elsewhereError ends a migration when another client changed the Service.

@@ -83,7 +83,7 @@ func requireHealthy(api minio.API) actions.Preflight {
 	})
 }
 
-// pointService makes one patch of the Service, which can be repeated.
+// pointService changes the Service by one patch, which can be repeated without harm.
 type pointService struct {
 	api     minio.API
 	changed func()

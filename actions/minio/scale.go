@@ -76,7 +76,7 @@ func dataElsewhere(api minio.API) actions.Preflight {
 	})
 }
 
-// scaleStatefulSet makes one update of the StatefulSet, which can be repeated.
+// scaleStatefulSet changes the StatefulSet by one update, which can be repeated without harm.
 type scaleStatefulSet struct {
 	api     minio.API
 	changed func()

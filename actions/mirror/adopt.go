@@ -45,20 +45,20 @@ type adoption struct {
 	lastSeq   uint64
 }
 
-// Adopt returns the events with which the own journal, with its open actions, continues the work in the mirror:
+// Adopt returns the events with which this EKCO's journal, with its open actions own, continues the work in the mirror:
 //
-//   - if the mirror is from the own, intact journal, there is nothing to do;
-//   - open actions that the own journal lacks are adopted;
-//   - if both have an action, the own record stays. It gets the mirror's plan if it has none, and the mirror's list of
-//     objects that the action must not touch. But if the mirror's writer continued the action from the own record, the
-//     writer's record replaces the own record;
-//   - if another journal wrote the mirror, own open actions that ended there are superseded;
-//   - if the own journal wrote the mirror and then lost events, its actions continue or end as in the mirror. An action
+//   - if this journal wrote the mirror and has lost no events, there is nothing to do;
+//   - open actions that this journal lacks are adopted;
+//   - if both have an action, this journal's record stays. It gets the mirror's plan if it has none, and the mirror's
+//     list of objects that the action must not touch. But if the mirror's writer continued the action from this
+//     journal's record, the writer's record replaces that record;
+//   - if another journal wrote the mirror, open actions of this journal that ended there are superseded;
+//   - if this journal wrote the mirror and then lost events, its actions continue or end as in the mirror. An action
 //     with other events since the loss, and at least as much progress, stays as it is.
 //
-// An own action that the mirror does not name stays open, because the other EKCO may never have known it; each of its
-// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so no action is
-// superseded by it.
+// An action of this journal that the mirror does not name stays open, because the other EKCO may never have known it;
+// each of its steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so no
+// action is superseded by it.
 //
 // Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster. An empty UID
 // matches every cluster. Adopt does not read or write anything.
@@ -122,12 +122,12 @@ func (a adoption) adoptDraft(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID})
 }
 
-// replaceDraft returns the event that replaces the own record with the mirrored record, which continues it.
+// replaceDraft returns the event that replaces this EKCO's record with the mirrored record, which continues it.
 func (a adoption) replaceDraft(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID, Continues: true})
 }
 
-// endDrafts returns the events that end own actions that have ended according to the mirror.
+// endDrafts returns the events that end this EKCO's actions that have ended according to the mirror.
 func (a adoption) endDrafts() (drafts []journal.Draft) {
 	for _, own := range a.own {
 		ended, ok := a.findEnd(own)
@@ -149,7 +149,7 @@ func (a adoption) endDrafts() (drafts []journal.Draft) {
 	return drafts
 }
 
-// findEnd searches the mirror for the end of an own action.
+// findEnd searches the mirror for the end of an action of this EKCO.
 func (a adoption) findEnd(own journal.ActionRecord) (EndedAction, bool) {
 	open := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == own.ID })
 	i := slices.IndexFunc(a.content.Ended, func(e EndedAction) bool { return e.ID == own.ID && e.UID == own.Subject.UID })
@@ -159,8 +159,8 @@ func (a adoption) findEnd(own journal.ActionRecord) (EndedAction, bool) {
 	return a.content.Ended[i], true
 }
 
-// endsOwn reports whether an end in the other journal also ends the own action. If the action was stopped there before
-// its point of no return, but has passed that point here, it continues.
+// endsOwn reports whether an end in the other journal also ends this EKCO's action. If the action was stopped there
+// before its point of no return, but has passed that point here, it continues.
 func endsOwn(outcome journal.Outcome, own journal.ActionRecord) bool {
 	switch outcome {
 	case journal.OutcomeCancelled, journal.OutcomeAbandoned:

@@ -16,8 +16,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrIncomplete is returned if a part that the index names is missing or changed. Unless the mirror is this journal's
-// own, EKCO then leaves it unchanged until a person restores or deletes it.
+// ErrIncomplete is returned if a part that the index names is missing or changed. Unless this journal wrote the mirror,
+// EKCO then leaves it unchanged until a person restores or deletes it.
 var ErrIncomplete = errors.New("the mirror is incomplete")
 
 // maxWrites limits the parallel writes of parts.

@@ -15,9 +15,9 @@ import (
 // StillGone is the preflight that reads the Node again, and abandons the action if the node answers.
 const StillGone = "NodeStillGone"
 
-// Watch reads the Node and compares it with the action's subject. If the node answers, it abandons the action; if a
-// person requested the purge of a node that answered, it only warns. It must be the last preflight, because the node
-// may return while other preflights run.
+// Watch is a preflight that reads the Node and compares it with the action's subject. If the node answers, Watch
+// abandons the action; if a person requested the purge of a node that answered, it only warns. It must be the last
+// preflight, because the node may return while other preflights run.
 type Watch struct {
 	API kube.API
 	// Replaced returns the verdict if a Node with the same name has another UID.

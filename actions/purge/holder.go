@@ -16,7 +16,8 @@ import (
 
 // newOwners names other Nodes that now own names of the lost node. Each field is empty if there is no such Node.
 type newOwners struct {
-	// hostname is the Node that has the node's name or hostname. It owns everything of Rook and Ceph under that name.
+	// hostname is the Node that now has the lost node's name or hostname. It owns everything of Rook and Ceph under
+	// that name.
 	hostname string
 	// crush is the Node with the same host name in the CRUSH map, where dots and dashes are equal. It is also set if
 	// hostname is set.

@@ -35,7 +35,8 @@ func (p storagePart) recreatedDeployments(ctx context.Context, view storageView,
 	return found, nil
 }
 
-// sameOSD reports whether a Deployment with the id of the captured OSD is for that OSD.
+// sameOSD reports whether a Deployment with the id of the captured OSD is for that OSD, and not for a later one with
+// the id.
 func sameOSD(uuid string, osd OSDFacts, tree ceph.Tree) bool {
 	if uuid != "" && osd.UUID != "" {
 		return uuid == osd.UUID

@@ -126,7 +126,8 @@ func kubernetesEvent(e journal.Event, p *journal.ThingObserved) words.Note {
 	return words.Note{Reason: reason, Message: text, Warning: true, About: about, APIVersion: "v1"}
 }
 
-// secretOf returns the Secret with the certificate that expires first, and false if that is not in a Secret.
+// secretOf returns the Secret with the certificate that expires first, and false if that certificate is not in a
+// Secret.
 func secretOf(facts journal.CertificateFacts) (secret journal.Subject, is bool) {
 	for _, certificate := range facts.Certificates {
 		name, in := strings.CutPrefix(certificate.At, "Secret ")

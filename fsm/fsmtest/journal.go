@@ -51,8 +51,8 @@ func (j *Journal) Write(drafts ...journal.Draft) {
 	}
 }
 
-// Retained returns the state that an EKCO without the snapshot gets from the events that retention would keep for state
-// s. It also keeps the last event and an operator's last event, because retention does not move out such young events.
+// Retained returns the state of an EKCO that has no snapshot, from the events that retention would keep for state s. It
+// also keeps the last event and an operator's last event, because retention does not move out such young events.
 func Retained(events []journal.Event, s *fsm.State, capabilities ...fsm.Capability) *fsm.State {
 	needs, kept := s.Needs(), fsm.NewState(capabilities...)
 	for _, e := range events {

@@ -82,7 +82,7 @@ func carry(before, now node) node {
 }
 
 // factsToRecord returns the facts to record of a node, and when flapping ends if nothing changes. While the node flaps,
-// it returns the first loss at once, but no recovery and no further loss, because these do not last.
+// it returns the first loss at once. Recoveries and further losses do not last, so it does not return them.
 func factsToRecord(was *node, now node, at time.Time, settles time.Duration) (toRecord node, again time.Time) {
 	toRecord = node{uid: now.uid, facts: now.facts}
 	f := now.flaps

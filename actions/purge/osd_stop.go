@@ -12,7 +12,7 @@ import (
 )
 
 // stopOSDs waits until the OSDs of a node that answers have stopped. The kubelet stops them after their Deployments are
-// deleted. If Rook uses every node, it may recreate a Deployment meanwhile, which stopOSDs removes.
+// deleted. If Rook uses every node, it may recreate a Deployment until then, which stopOSDs removes.
 type stopOSDs storagePart
 
 func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

@@ -81,7 +81,7 @@ func (p enoughNodes) check(ctx context.Context, record journal.ActionRecord, inp
 	return actions.Pass()
 }
 
-// hasWaited reports whether an attempt of the step has failed, after it waited in vain.
+// hasWaited reports whether one wait of a step has failed, that is, whether an attempt of the step has.
 func hasWaited(record journal.ActionRecord, step string) bool { return record.Steps[step].Failures > 0 }
 
 // onHosts is the preflight [MDSOnTwoHosts]: after one wait has failed, it holds the action with the state of each pod.

@@ -52,8 +52,8 @@ func selectsText(service journal.MinioService) string {
 	return "Service minio selects " + string(service)
 }
 
-// unfinishedError returns an error with the state of the attempt. The attempt counts as failed only if the Service
-// selected no pods during it.
+// unfinishedError returns an error with the state of the attempt. If waits is true, the attempt does not count as
+// failed.
 func (a *attempt) unfinishedError(left string, waits bool) error {
 	outputs, err := json.Marshal(a.state)
 	return errors.Join(err, &actions.UnfinishedError{Left: left, Waits: waits, Outputs: outputs})

@@ -63,8 +63,8 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The terms apply to
-// every client that uses restConfig. Any other client, such as that of etcd, must get terms.ReadOnly.
+// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. Clients that use
+// restConfig get the terms from it. Pass terms.ReadOnly to every other client, such as etcd's.
 func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {

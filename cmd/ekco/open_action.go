@@ -58,7 +58,6 @@ func (a *app) describeAction(action journal.ActionRecord) string {
 	return fmt.Sprintf("%s (%s %s)", action.ID, a.words.Verb(action.Kind), action.Subject.Name)
 }
 
-// runningSteps returns the ids of the running steps, sorted.
 func runningSteps(action journal.ActionRecord) (steps []string) {
 	for id, step := range action.Steps {
 		if step.Open {

@@ -42,7 +42,7 @@ func (r Room) Lacks(tree Tree, copies map[string]int) string {
 		needed += max(0, stored.Data*int64(copies)-stored.Raw)
 		data, spreadNeeded = data+stored.Data, spreadNeeded+stored.Data*int64(copies)
 	}
-	// A host has at most one copy, so it cannot use more space than the data needs.
+	// A host has at most one copy, so it cannot use more space than one copy needs.
 	var spreadAvailable int64
 	for _, place := range places {
 		spreadAvailable += min(place, data)

@@ -94,8 +94,8 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
-// check returns an error for a name that is neither a host name nor an IP address, unless the certificate has it, and
-// for a name that must not be dropped.
+// check returns an error for a new name that is neither a host name nor an IP address, and for a name that must not be
+// dropped.
 func (n APIServerNames) check(had []string) error {
 	add, drop := canonical(n.Add), canonical(n.Drop)
 	for _, name := range slices.Concat(add, drop) {

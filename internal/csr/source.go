@@ -95,8 +95,8 @@ func (w *slimming) pass() {
 	}
 }
 
-// slim removes what [Of] does not need, and cuts what is larger than its limits. A cut value is still one longer than
-// its limit, so that [Parse] refuses it.
+// slim removes what [Of] does not need, and shortens values that exceed their limits to one more than the limit, so
+// that [Parse] still refuses them.
 func slim(object *certificatesv1.CertificateSigningRequest) {
 	object.ObjectMeta = metav1.ObjectMeta{
 		Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,
@@ -119,7 +119,7 @@ func slim(object *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// cut returns a copy of the beginning, so that the whole can be freed.
+// cut copies the first elements, so that the memory of the rest can be freed.
 func cut[T any](all []T, most int) []T { return slices.Clone(all[:min(len(all), most)]) }
 
 func bookmark(annotations map[string]string) map[string]string {

@@ -25,9 +25,10 @@ const (
 	OverallOK Overall = "ok"
 	// OverallWorking means that EKCO works, or waits for something without the need of a person.
 	OverallWorking Overall = "working"
-	// OverallPaused: a person paused EKCO for the whole cluster, less than a day ago, and the pause holds no action.
+	// OverallPaused means that a person paused the whole cluster less than a day ago, and that the pause holds no
+	// action.
 	OverallPaused Overall = "paused"
-	// OverallNeedsYou: something needs a person.
+	// OverallNeedsYou means that something needs a person.
 	OverallNeedsYou Overall = "needs_you"
 )
 
@@ -336,8 +337,8 @@ func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold 
 	return step, hold, false
 }
 
-// nodeProblems returns a problem for each lost node. A node that EKCO will handle automatically needs no person yet. An
-// open action other than a purge does not end the loss.
+// nodeProblems returns a problem for each lost node. A node that EKCO will handle automatically needs no person yet. Of
+// the open actions, only a purge handles the loss.
 func nodeProblems(status *Status) (problems []Problem) {
 	if !status.Operator.Running {
 		return nil // the nodes may be ready again
@@ -404,8 +405,8 @@ func adviceOfLost(status *Status, node NodeStatus) string {
 	return fmt.Sprintf("is it powered on? does ping %s answer? then on the node: systemctl status kubelet. %s", address, purge)
 }
 
-// isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
-// such a loss if EKCO would not act on these nodes anyway.
+// isHalfLost reports whether at least two nodes and half of all nodes are lost. Rules do not report such a loss if EKCO
+// would not act on these nodes anyway.
 func isHalfLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {

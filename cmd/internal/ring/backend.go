@@ -174,7 +174,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	return explanation, nil
 }
 
-// recordOf returns the record of the open action, or that of an admitted request that was not recorded.
+// recordOf returns the record of the open action, or makes one from an admitted request that was not recorded.
 func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil

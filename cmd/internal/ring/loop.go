@@ -95,7 +95,7 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	}
 }
 
-// answer runs a function of another goroutine after it has checked the clock.
+// answer checks the clock, and then runs a function that another goroutine has sent.
 func (r *Ring) answer(ctx context.Context, f func(*fsm.State)) error {
 	err := r.followClock(ctx)
 	f(r.state)

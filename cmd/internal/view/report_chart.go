@@ -89,7 +89,7 @@ func (s *chartStates) handleAction(e journal.Decoded) {
 	}
 }
 
-// lane returns the lane of a thing. It prefers the machine's name from events with a state over the name from actions.
+// lane returns the lane of a thing, and adds it with the machine's name if it is new.
 func (s *chartStates) lane(machine, name, uid string) *laneStates {
 	key := laneKey{name, uid}
 	if s.lanes[key] == nil {
@@ -137,7 +137,7 @@ const (
 	laneWidth  = 770.0
 	chartTicks = 6
 	axisHeight = 24
-	// barBelow is how far the bar of an action is below the top of its lane: under the label of the state.
+	// barBelow is the distance from the top of a lane to the bar of an action, which is under the label of the state.
 	barBelow    = 14
 	minBoxWidth = 1.5
 	letterWidth = 7.0
@@ -160,7 +160,7 @@ type chart struct {
 type chartTick struct {
 	X     float64
 	Label string
-	// Anchor is the end of the label that is at X. It differs for the last label, which would otherwise exceed the
+	// Anchor says which part of the label is at X. The last label has another one, so that it does not exceed the
 	// drawing.
 	Anchor string
 }

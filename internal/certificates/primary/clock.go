@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ServerTime asks the API server at an address for its time. It does not verify the server's certificate, because that
-// may have expired. A false server could only prevent the renewal.
+// ServerTime asks the API server at an address for its time. It does not verify the server's certificate, which may
+// have expired. The worst that a forged server can do is to prevent the renewal.
 func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -23,7 +23,7 @@ const (
 	defaultPatience = 5 * time.Minute
 	// startupMargin is the time in which a kubelet should notice the new manifest and end the old pod.
 	startupMargin = time.Minute
-	// pollInterval is the time between two checks. minAnswers is the number of checks in a row that must succeed.
+	// pollInterval is the time between two checks. minAnswers is the number of checks that must succeed in a row.
 	pollInterval = time.Second
 	minAnswers   = 3
 )

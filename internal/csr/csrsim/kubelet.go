@@ -42,8 +42,7 @@ func Template(node string, names ...string) *x509.CertificateRequest {
 	return template
 }
 
-// defaultKey is one key for all kubelets. A real kubelet generates one each time, which would only take time
-// here.
+// defaultKey is one key for all kubelets, to save time. A real kubelet creates a key for each request.
 var defaultKey = sync.OnceValue(func() crypto.Signer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -36,8 +36,7 @@ type ActionRequested struct {
 
 // Change is a value that EKCO changes.
 type Change struct {
-	// Key identifies the change of a thing. Two changes with the same Key are the same one, even if other fields
-	// differ.
+	// Key identifies the change of a thing. Changes with the same Key are the same change, even if other fields differ.
 	Key string `json:"key"`
 	// Field names the changed field, for people. From and To are its old and its new value.
 	Field string `json:"field"`
@@ -92,8 +91,8 @@ type PlannedStep struct {
 	Irreversible bool `json:"irreversible,omitempty"`
 	// Timeout limits one attempt.
 	Timeout Duration `json:"timeout"`
-	// Tries is how many failed attempts stall the action; zero means the configured number. The configured number also
-	// applies if the last attempt could not begin, for example because the API server did not answer.
+	// Tries is how many failed attempts stall the action; zero means the configured number. That number also applies if
+	// the last attempt could not begin, for example because the API server did not answer.
 	Tries int `json:"tries,omitempty"`
 	// MayWaitFor names the preflight that the step may wait for without limit; see [ActionRecord.Deferred].
 	MayWaitFor string `json:"may_wait_for,omitempty"`
@@ -101,7 +100,7 @@ type PlannedStep struct {
 	Undoes string `json:"undoes,omitempty"`
 	// MayAlsoWaitFor names further preflights for which the step may wait without limit.
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
-	// Domains are locks that the step holds while it runs: until then, no step of another action can have one of them.
+	// Domains are locks that the step holds while it runs. Meanwhile, no step of another action can hold any of them.
 	Domains []string `json:"domains,omitempty"`
 	// KeepsDomains makes the step keep its locks between its attempts until the step is done, but for at most Timeout.
 	KeepsDomains bool `json:"keeps_domains,omitempty"`

@@ -46,7 +46,7 @@ func (e *UnwritableError) Advice() string {
 	return UnwritableAdvice(errors.Is(e.Cause, ErrFileReplaced))
 }
 
-// UnwritableAdvice is [UnwritableError.Advice] if only is known whether the cause is an [ErrFileReplaced].
+// UnwritableAdvice is [UnwritableError.Advice] for a caller that only knows whether the cause is an [ErrFileReplaced].
 func UnwritableAdvice(fileReplaced bool) string {
 	if fileReplaced {
 		return `put the file back; or restart EKCO, which begins a new journal with what the cluster has of this one, and waits for "ekco journal accept"`
@@ -57,8 +57,8 @@ func UnwritableAdvice(fileReplaced bool) string {
 // Unwrap returns ErrUnwritable and the cause, so that errors.Is finds both.
 func (e *UnwritableError) Unwrap() []error { return []error{ErrUnwritable, e.Cause} }
 
-// Store is an append-only log of events. All methods are safe for concurrent use. Package journaltest tests an
-// implementation.
+// Store is an append-only log of events. All methods are safe for concurrent use. Package journaltest has the tests for
+// implementations.
 type Store interface {
 	// Append writes the drafts as one unit and returns them as events, in order and with consecutive sequence numbers.
 	// If it returns no error, the events are on disk and survive a crash of the machine. If it returns an error, it has

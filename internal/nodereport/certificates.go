@@ -20,7 +20,7 @@ import (
 type Certificate struct {
 	Path    string `json:"path"`
 	Subject string `json:"subject"`
-	// NotAfter is when it expires; if the file has several, the earliest.
+	// NotAfter is when the certificate, or the first of several in the file, expires.
 	NotAfter time.Time `json:"not_after"`
 	CA       bool      `json:"ca,omitempty"`
 }
@@ -53,7 +53,7 @@ func (h Host) certificates(r *Report) {
 	}
 }
 
-// keepCertificates keeps the certificates that expire first, at most this many, in the order of their paths.
+// keepCertificates keeps the certificates that expire first, up to the number most, and sorts them by path.
 func (r *Report) keepCertificates(most int) {
 	slices.SortStableFunc(r.Certificates, func(a, b Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	kept := min(len(r.Certificates), most)
@@ -193,7 +193,7 @@ func (h Host) readFile(path string) ([]byte, error) {
 	for range maxLinks {
 		target, err := os.Readlink(filepath.Join(h.Root, path))
 		if err != nil {
-			break // it is none, or what is wrong shows below
+			break // path is not a link; any other error occurs again below
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(path), target)

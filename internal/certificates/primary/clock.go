@@ -27,7 +27,7 @@ func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
 	}
-	_ = answer.Body.Close() // there is none
+	_ = answer.Body.Close() // an answer to HEAD has no body
 	date, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the API server's time: %w", err)

@@ -220,7 +220,8 @@ type StepFailed struct {
 	NextTry time.Time `json:"next_try,omitzero"`
 	// Outputs are the results so far, for a step about many objects. Nil keeps the outputs of the attempt before.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// Waits is set if the attempt did all that was possible and the rest must wait. It does not count as a failure.
+	// Waits is set if the attempt did all that was possible and the rest must wait. Such an attempt does not count as a
+	// failure.
 	Waits bool `json:"waits,omitempty"`
 	// Again names an earlier step that must run again before this one can continue.
 	Again string `json:"again,omitempty"`

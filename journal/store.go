@@ -62,7 +62,7 @@ func (e *UnwritableError) Unwrap() []error { return []error{ErrUnwritable, e.Cau
 type Store interface {
 	// Append writes the drafts as one unit and returns them as events, in order and with consecutive sequence numbers.
 	// If it returns no error, the events are on disk and survive a crash of the machine. If it returns an error, it has
-	// appended no event. But if ctx ended during the write, it may have appended all of them.
+	// appended no event, or possibly all of them if ctx ended during the write.
 	Append(ctx context.Context, drafts ...Draft) ([]Event, error)
 
 	// Read yields the matching events in the query's order. It yields all events that were appended before the call,

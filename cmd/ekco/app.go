@@ -29,7 +29,8 @@ type app struct {
 	configDirs                              []string
 	now                                     func() time.Time
 	words                                   *words.Vocabulary
-	// deferredAfter is how long a purge must have no new event before the command reports that the rest may take days.
+	// deferredAfter is how long a purge must be without an event before the command reports that the rest may take
+	// days.
 	deferredAfter time.Duration
 	// holderTimeout is how long a process that has the journal open may take to listen on its socket, or to close the
 	// journal.

@@ -131,8 +131,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// requireAnyServes returns nil if one of these primaries' API servers answers to the credentials of this host's
-// kubelet.
+// requireAnyServes returns nil if the API server of one of these primaries accepts this host's kubelet credentials.
 func (a *app) requireAnyServes(ctx context.Context, etc string, primaries []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")

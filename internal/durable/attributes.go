@@ -65,7 +65,7 @@ func (a attributes) giveExtended(file *os.File) error {
 		}
 		err := unix.Fsetxattr(int(file.Fd()), name, value, 0)
 		if errors.Is(err, unix.EPERM) && !set && strings.HasPrefix(name, "security.") {
-			continue // the kernel gave the new file no such label, so it does not enforce one
+			continue // the kernel gave the new file no label, so it does not enforce labels
 		}
 		if err != nil {
 			return fmt.Errorf("set %s of %s: %w", name, file.Name(), err)
@@ -95,7 +95,7 @@ func extendedOf(path string) (map[string][]byte, error) {
 		}
 		value, err := grown(func(buffer []byte) (int, error) { return unix.Getxattr(path, name, buffer) })
 		if errors.Is(err, unix.ENODATA) {
-			continue // it was just removed
+			continue // the attribute was just removed
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", name, path, err)

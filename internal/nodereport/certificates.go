@@ -80,7 +80,7 @@ func (h Host) candidates(r *Report) []string {
 	err := filepath.WalkDir(pki, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // a worker may have none
+			return nil // a worker may have no pki directory
 		case err != nil:
 			h.addMissing(r, h.onHost(path), err)
 		case !entry.IsDir() && strings.HasSuffix(path, ".crt"):
@@ -169,7 +169,7 @@ func clientCertificate(content []byte) ([]byte, error) {
 		} `yaml:"users"`
 	}
 	if err := yaml.Unmarshal(content, &config); err != nil {
-		return nil, errors.New("it is not a kubeconfig") // what cannot be read may be a key
+		return nil, errors.New("it is not a kubeconfig") // do not quote an unreadable file, which may be a key
 	}
 	var all []byte
 	for _, user := range config.Users {

@@ -264,6 +264,6 @@ type Loss struct {
 	// AtLeast is the number of events that are certainly lost. DamagedFile may still have them.
 	AtLeast     uint64 `json:"at_least"`
 	DamagedFile string `json:"damaged_file,omitempty"`
-	// EarlierFiles were set aside at earlier losses, of which the journal no longer has the events.
+	// EarlierFiles were set aside at earlier losses, about which the journal no longer has the events.
 	EarlierFiles []string `json:"earlier_files,omitempty"`
 }

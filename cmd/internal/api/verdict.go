@@ -69,8 +69,8 @@ type Problem struct {
 	Command string `json:"command"`
 }
 
-// apiGrace is how long the Kubernetes API may not answer before a person is needed. An API server that restarts
-// answers again in less time.
+// apiGrace is how long the Kubernetes API may be silent before a person is needed. An API server that restarts answers
+// again in less time.
 const apiGrace = 5 * time.Minute
 
 // Judge sets the problems and the verdict of a status that is otherwise complete. Problems that need a person come
@@ -399,7 +399,7 @@ func adviceOfLost(status *Status, node NodeStatus) string {
 		return "many nodes are lost at once: check the network first. " + purge
 	}
 	address := node.Name
-	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types it; a kubelet can report any text
+	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types the address, and a kubelet can report any text
 		address = node.InternalIP
 	}
 	return fmt.Sprintf("is it powered on? does ping %s answer? then on the node: systemctl status kubelet. %s", address, purge)

@@ -290,8 +290,8 @@ type unknownObject interface {
 	Unseen() string
 }
 
-// translateError gives an error its identity for the socket. If EKCO does not see the cluster, it returns that reason
-// instead of "unknown".
+// translateError gives an error its identity for the socket. An error about an unknown object gets the reason why EKCO
+// does not see the cluster, if there is one.
 func (b *Backend) translateError(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[unknownObject](err); ok {
 		if why := b.blindReason(ctx); why != "" {

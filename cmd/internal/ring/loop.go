@@ -16,8 +16,8 @@ const decideRetryInterval = time.Second
 // writeRetryInterval is the interval at which the loop retries to write to an unwritable journal.
 const writeRetryInterval = 5 * time.Second
 
-// tryToWrite appends another operator.started. So settling begins again after a time in which EKCO could not record
-// facts.
+// tryToWrite appends another operator.started, so that settling begins again after a time in which EKCO could not
+// record facts.
 func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
 	if time.Since(r.triedToWrite) < writeRetryInterval || !r.deciding {
 		return writeRetryInterval

@@ -241,7 +241,7 @@ func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capabili
 		state = fsm.NewState(capabilities...)
 	}
 	if errors.Is(unread, fsm.ErrOtherFold) {
-		unread = nil // each upgrade causes this
+		unread = nil // each upgrade leaves a snapshot of the former version
 	}
 	for event, err := range store.Read(ctx, journal.Query{After: state.Seq}) {
 		if err != nil {

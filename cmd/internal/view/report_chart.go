@@ -144,7 +144,7 @@ const (
 	stampOfTick = "01-02 15:04"
 	// timeOfTick is the format if ticks are less than a minute apart.
 	timeOfTick = "15:04:05"
-	// dateOfTick is the date format for a period of a year or more, in which month and day would be ambiguous.
+	// dateOfTick is the date format for a period of a year or more, for which month and day would be ambiguous.
 	dateOfTick = "2006-01-02"
 	aYear      = 365 * 24 * time.Hour
 )
@@ -252,8 +252,8 @@ func (s *chartStates) box(from, until time.Time, y int, what string) chartBox {
 	return chartBox{X: x, Width: max(minBoxWidth, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
-// x returns the horizontal position of a time. The chart begins with the journal, because otherwise a young journal
-// would fill only the end of the chart.
+// x returns the horizontal position of a time. The chart does not begin before the journal, because a young journal
+// would fill only the chart's end.
 func (s *chartStates) x(at time.Time) float64 {
 	whole := s.options.Until.Sub(s.from)
 	if whole <= 0 {

@@ -15,7 +15,8 @@ import (
 const maxRolloutGap = 5 * time.Minute
 
 // rollout is a change of several nodes by one action for each node. No event names the actions of a rollout. They are
-// actions of one kind with the same target, with pauses of at most maxRolloutGap and no other target in between.
+// the actions of one kind with the same target, if between two of them there is neither another target nor a pause
+// above maxRolloutGap.
 type rollout struct {
 	kind   journal.ActionKind
 	target string

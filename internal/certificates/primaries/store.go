@@ -42,7 +42,7 @@ type Store struct {
 	mu sync.Mutex
 	// found has the result of the last task on each node, by the node's UID.
 	found map[string]journal.CertificatesOnPrimary
-	// skew is the time by which the node's clock was ahead then (negative: behind), by the node's UID.
+	// skew has, by the node's UID, how far the node's clock was ahead at the last task (negative: behind).
 	skew map[string]time.Duration
 }
 

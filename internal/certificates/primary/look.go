@@ -60,7 +60,7 @@ func (r *run) renewable(h held) error {
 		return err
 	}
 	_, err := r.checkableStatic(h.component)
-	if errors.Is(err, fs.ErrNotExist) { // then nothing is restarted
+	if errors.Is(err, fs.ErrNotExist) { // the component is not on this host, so nothing is restarted
 		return nil
 	}
 	return err

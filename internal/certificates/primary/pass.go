@@ -290,7 +290,7 @@ func (r *run) swapAll(c *record, prepared []made) {
 	}
 }
 
-// undo restores the files of an item of which only one was replaced.
+// undo restores an item's old files after only one of them was replaced.
 func (r *run) undo(m made) error {
 	for i, path := range m.old.item.files() {
 		temp, err := r.prepareFile(r.at(path), m.old.files[i].Content)

@@ -181,7 +181,7 @@ func (r *run) withRotationLock(ctx context.Context, do func() error) error {
 func (r *run) withFileLocks(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // the files there fail one by one, later
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // the work on each file there fails later
 			continue
 		}
 		if err != nil {

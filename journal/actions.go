@@ -9,7 +9,7 @@ import (
 // ActionKind names what an action does.
 type ActionKind string
 
-// The kinds of action on nodes. The files of the other capabilities define theirs.
+// The kinds of action on nodes. Other capabilities define their kinds in their own files.
 const (
 	ActionClearNode ActionKind = "clear-node"
 	ActionPurgeNode ActionKind = "purge-node"
@@ -96,7 +96,7 @@ type PlannedStep struct {
 	Tries int `json:"tries,omitempty"`
 	// MayWaitFor names the preflight that the step may wait for without limit; see [ActionRecord.Deferred].
 	MayWaitFor string `json:"may_wait_for,omitempty"`
-	// Undoes is the id of the step that this one undoes. Only steps in [Plan.Undo] have it.
+	// Undoes is the id of the step that this step undoes. Only steps in [Plan.Undo] have it.
 	Undoes string `json:"undoes,omitempty"`
 	// MayAlsoWaitFor names further preflights for which the step may wait without limit.
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
@@ -223,7 +223,7 @@ type StepFailed struct {
 	// Waits is set if the attempt did all that was possible and the rest must wait. Such an attempt does not count as a
 	// failure.
 	Waits bool `json:"waits,omitempty"`
-	// Again names an earlier step that must run again before this one can continue.
+	// Again names an earlier step that must run again before this step can continue.
 	Again string `json:"again,omitempty"`
 	// CutShort is set if EKCO ended the attempt, because the action was cancelled or is no longer needed. Earlier
 	// versions do not set it.

@@ -73,7 +73,7 @@ type Store interface {
 	// sequence ends without an error. When the store is closed, the last pair has ErrClosed.
 	Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 
-	// SaveSnapshot saves a folded state, replacing an older one.
+	// SaveSnapshot saves a folded state in place of the older snapshot.
 	SaveSnapshot(ctx context.Context, snapshot Snapshot) error
 
 	// Snapshot returns the newest snapshot, or ErrNoSnapshot.

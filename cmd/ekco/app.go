@@ -38,7 +38,7 @@ type app struct {
 	// kubeletMinActiveTime is how long a restarted kubelet must run before the command accepts it.
 	kubeletMinActiveTime time.Duration
 
-	// dial connects to the operator. It tries the spare socket if no process listens on the first one.
+	// dial connects to the operator. If no process listens on the socket, it tries the spare socket.
 	dial func(ctx context.Context, socket, spare string) (operator, error)
 	// work starts a ring for one purge, if no operator runs.
 	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)

@@ -41,7 +41,7 @@ type cluster struct {
 	neighbours *observercsr.Neighbours
 	// nodesChanged triggers the sources that depend on Nodes when a Node is created, deleted or changed.
 	nodesChanged *observers.Nudge
-	// hostRemoved triggers a new count of Ceph's hosts after EKCO has removed one.
+	// hostRemoved triggers a new count of Ceph's hosts after EKCO has removed a host.
 	hostRemoved *observers.Nudge
 }
 

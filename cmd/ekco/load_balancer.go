@@ -62,8 +62,8 @@ func loadBalancerChangesOf(cluster) ring.Capability {
 	return ring.Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
 }
 
-// sources returns the sources. If load balancers are switched off, they observe nothing, and report the known ones as
-// switched off.
+// sources returns the sources. If load balancers are switched off, the sources observe nothing, and report the known
+// load balancers as switched off.
 func (b *balancers) sources(s *fsm.State) []observers.Source {
 	known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
 	if b.cfg.EnableInternalLoadBalancer {

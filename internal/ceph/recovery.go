@@ -127,5 +127,5 @@ func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	return len(copies) >= max(pool.MinSize, places)
 }
 
-// settledStates are the states of a placement group that has too few copies and no place for another one.
+// settledStates are the states of a placement group that has too few copies, and no place for more.
 var settledStates = []string{"active", "undersized", "degraded", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}

@@ -29,7 +29,7 @@ type key struct {
 	on func() bool
 }
 
-// section is the settings of one capability. Each struct that [Config] embeds is one.
+// section is the settings of one capability: a struct that [Config] embeds.
 type section interface {
 	// keys returns the keys of the section, in the order of the documentation.
 	keys() []key

@@ -17,8 +17,7 @@ type Sources struct {
 	File string
 	// Dirs are searched for a file; see [SearchDirs].
 	Dirs []string
-	// Env looks up an environment variable. An empty one counts as not set. Nil
-	// means the process's environment.
+	// Env looks up an environment variable. An empty variable counts as not set. Nil means the process's environment.
 	Env func(name string) (string, bool)
 	// Flags may have flags of this package. Load reads only the flags that the user gave. It may be nil.
 	Flags *pflag.FlagSet

@@ -57,7 +57,7 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return newSlimming(opened), nil
 }
 
-// slimming is a watch that reduces its requests, so that whole ones are not kept in memory.
+// slimming is a watch that reduces its requests, so that whole requests are not kept in memory.
 type slimming struct {
 	from watch.Interface
 	to   chan watch.Event
@@ -75,10 +75,8 @@ func newSlimming(from watch.Interface) *slimming {
 	return w
 }
 
-// ResultChan implements [watch.Interface].
 func (w *slimming) ResultChan() <-chan watch.Event { return w.to }
 
-// Stop implements [watch.Interface].
 func (w *slimming) Stop() { w.stop() }
 
 func (w *slimming) pass() {

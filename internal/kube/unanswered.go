@@ -77,7 +77,6 @@ type watchedBody struct {
 	broken func(error)
 }
 
-// Read implements [io.Reader].
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {

@@ -58,7 +58,7 @@ func RemoveEndpoint(clusterStatus, node string) (Edit, error) {
 	return edit, nil
 }
 
-// compare checks that the new text equals the old one without the node.
+// compare checks that the new text equals the old text without the node.
 func compare(before *status, text, node string) error {
 	after, err := parse(text)
 	if err != nil {
@@ -88,7 +88,7 @@ func sameValues(a, b map[string]*yaml.Node) bool {
 
 // lines is a text under edit. Lines keep their numbers.
 type lines struct {
-	// text holds the lines with their ends; a removed one is empty.
+	// text holds the lines with their ends. A removed line is empty.
 	text []string
 }
 

@@ -57,8 +57,8 @@ func (f File) server() (string, error) {
 	return entries[0].from(), nil
 }
 
-// SetServer sets the server of each of its clusters, and returns the server that each had before. If anything changes,
-// it replaces the file atomically, with the mode, owner and attributes of the old one.
+// SetServer sets the server of each of its clusters, and returns the former server of each. If anything changes, it
+// replaces the file atomically and keeps the mode, owner and attributes.
 func (f File) SetServer(server string) ([]Change, error) {
 	var changes []Change
 	_, err := durable.Edit(f.Path, largest, func(content []byte) (changed []byte, err error) {

@@ -372,7 +372,6 @@ type explainedError struct {
 	error
 }
 
-// Error implements error.
 func (e *explainedError) Error() string { return e.text }
 
 // Key names the cause.

@@ -27,7 +27,7 @@ type Certificate struct {
 
 const maxCertificates = 40
 
-// The directories with certificates besides pki. Kubeconfigs have certificates too.
+// The directories with certificates, in addition to pki. Kubeconfigs have certificates too.
 const (
 	kubernetesDir = "/etc/kubernetes"
 	kubeletPKI    = "/var/lib/kubelet/pki"

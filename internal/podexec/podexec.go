@@ -165,7 +165,6 @@ type unsent struct {
 	err  error
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (u *unsent) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := u.next.RoundTrip(request)
 	if err != nil {

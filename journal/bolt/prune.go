@@ -73,7 +73,7 @@ func (o PruneOptions) filesToRemove(found []asideFile) []asideFile {
 	return nil
 }
 
-// asideFile is an export or a damaged file. numbers are the numbers in its name; a newer file has greater ones.
+// asideFile is an export or a damaged file. numbers are the numbers in its name, which are greater for a newer file.
 type asideFile struct {
 	journal.JournalPruned
 	numbers []uint64

@@ -121,7 +121,7 @@ type Status struct {
 	Mirror string `json:"mirror"`
 	// NotMirrored has the ids of the open actions that the mirror lacks.
 	NotMirrored []string `json:"not_mirrored"`
-	// Absent lists what EKCO lacks, such as a permission, and what it does not do although it is configured.
+	// Absent lists what is missing, such as a permission, and configured tasks that EKCO does not do.
 	Absent []string `json:"absent"`
 }
 

@@ -185,8 +185,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	return r, r.prepare(ctx)
 }
 
-// replaceSnapshot logs a snapshot that could not be decoded, and replaces it, so that the next start can use the new
-// one.
+// replaceSnapshot logs that the snapshot could not be decoded, and replaces it, so that the next start can use it.
 func (r *Ring) replaceSnapshot(ctx context.Context, unread error) {
 	text := fmt.Sprintf("cannot decode the journal's snapshot, so EKCO replayed all events: %v", unread)
 	r.log.Warn(text)

@@ -276,7 +276,7 @@ func discard(prepared []made, which func(made) bool) (err error) {
 	return err
 }
 
-// swapAll replaces all prepared files. If one replacement fails, it still makes the others.
+// swapAll replaces all prepared files. It continues if a replacement fails.
 func (r *run) swapAll(c *record, prepared []made) {
 	for _, m := range prepared {
 		if err := r.swap("swap", m.prepared); err != nil {

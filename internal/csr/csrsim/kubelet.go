@@ -21,7 +21,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The usages that kubelets request: new ones from 1.27 on, for keys that are not RSA; old ones otherwise.
+// The usages that kubelets request. Kubelets from 1.27 on request the new ones for keys that are not RSA.
 var (
 	NewUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 	OldUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}

@@ -15,7 +15,7 @@ var (
 	// ErrDamaged is returned if the content of the journal was changed after EKCO wrote it.
 	ErrDamaged = errors.New("journal is damaged")
 	// ErrUnverified is returned if a journal could not be opened because the process that verifies the file was killed,
-	// took too long or could not read. The file may be intact, and was not changed.
+	// took too long or could not read it. The file may be intact, and was not changed.
 	ErrUnverified = errors.New("journal could not be verified")
 	// ErrNotAJournal is returned for a file that never was a journal. The file was not changed.
 	ErrNotAJournal = errors.New("not an EKCO journal")

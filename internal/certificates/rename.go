@@ -22,8 +22,8 @@ type APIServerNames struct {
 	Add, Drop []string
 	// ServiceHost is the address of Service kubernetes. Only pods know it. NodeName is the name of this node.
 	ServiceHost, NodeName string
-	// Force also drops names that programs may need to reach the API server. It also allows a CA to sign that has not
-	// signed the present certificate.
+	// Force also drops names that programs may need to reach the API server. It also lets a CA sign that did not sign
+	// the present certificate.
 	Force bool
 	Renewal
 }

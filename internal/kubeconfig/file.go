@@ -44,7 +44,7 @@ func (f File) Check(server string) error {
 	return nil
 }
 
-// server returns the server of its first cluster. [File.SetServer] gives all clusters the same server.
+// server returns the server of the first cluster. [File.SetServer] gives all clusters the same server.
 func (f File) server() (string, error) {
 	content, err := durable.Read(f.Path, largest)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 type PruneOptions struct {
 	// Before is the age limit: files that were written earlier are removed.
 	Before time.Time
-	// MaxBytes is the maximum total size of all exports, and of all damaged files. Zero means no limit.
+	// MaxBytes limits the total size of all exports, and separately of all damaged files. Zero means no limit.
 	MaxBytes int64
 }
 

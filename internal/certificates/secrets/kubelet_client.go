@@ -89,7 +89,7 @@ func (k kubeletClient) ready(ctx context.Context, _ []stored, _ time.Time) error
 	return nil
 }
 
-// renew copies the files. It reads each only once, so that certificate and key belong together.
+// renew copies the files. It reads each file only once, so that certificate and key belong together.
 func (k kubeletClient) renew(held []stored, _ certificates.Renewal) error {
 	client, err := k.options.Client()
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 
 // scavenged is the content of the last line. A scavenger that did not finish does not write it.
 type scavenged struct {
-	// LostAtLeast is how many events existed at least after the last record that the scavenger wrote.
+	// LostAtLeast is how many events certainly followed the last record that the scavenger wrote.
 	LostAtLeast uint64 `json:"lost_at_least"`
 }
 

@@ -9,7 +9,7 @@ import (
 // ActionKind names what an action does.
 type ActionKind string
 
-// The kinds of action on nodes. The files of the other capabilities define theirs.
+// The kinds of action on nodes. Other capabilities define their kinds in their own files.
 const (
 	ActionClearNode ActionKind = "clear-node"
 	ActionPurgeNode ActionKind = "purge-node"
@@ -36,8 +36,7 @@ type ActionRequested struct {
 
 // Change is a value that EKCO changes.
 type Change struct {
-	// Key identifies the change of a thing. Two changes with the same Key are the same one, even if other fields
-	// differ.
+	// Key identifies the change of a thing. Changes with the same Key are the same change, even if other fields differ.
 	Key string `json:"key"`
 	// Field names the changed field, for people. From and To are its old and its new value.
 	Field string `json:"field"`
@@ -92,16 +91,16 @@ type PlannedStep struct {
 	Irreversible bool `json:"irreversible,omitempty"`
 	// Timeout limits one attempt.
 	Timeout Duration `json:"timeout"`
-	// Tries is how many failed attempts stall the action; zero means the configured number. The configured number also
-	// applies if the last attempt could not begin, for example because the API server did not answer.
+	// Tries is how many failed attempts stall the action; zero means the configured number. That number also applies if
+	// the last attempt could not begin, for example because the API server did not answer.
 	Tries int `json:"tries,omitempty"`
 	// MayWaitFor names the preflight that the step may wait for without limit; see [ActionRecord.Deferred].
 	MayWaitFor string `json:"may_wait_for,omitempty"`
-	// Undoes is the id of the step that this one undoes. Only steps in [Plan.Undo] have it.
+	// Undoes is the id of the step that this step undoes. Only steps in [Plan.Undo] have it.
 	Undoes string `json:"undoes,omitempty"`
 	// MayAlsoWaitFor names further preflights for which the step may wait without limit.
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
-	// Domains are locks that the step holds while it runs: until then, no step of another action can have one of them.
+	// Domains are locks that the step holds while it runs. Meanwhile, no step of another action can hold any of them.
 	Domains []string `json:"domains,omitempty"`
 	// KeepsDomains makes the step keep its locks between its attempts until the step is done, but for at most Timeout.
 	KeepsDomains bool `json:"keeps_domains,omitempty"`
@@ -221,9 +220,10 @@ type StepFailed struct {
 	NextTry time.Time `json:"next_try,omitzero"`
 	// Outputs are the results so far, for a step about many objects. Nil keeps the outputs of the attempt before.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// Waits is set if the attempt did all that was possible and the rest must wait. It does not count as a failure.
+	// Waits is set if the attempt did all that was possible and the rest must wait. Such an attempt does not count as a
+	// failure.
 	Waits bool `json:"waits,omitempty"`
-	// Again names an earlier step that must run again before this one can continue.
+	// Again names an earlier step that must run again before this step can continue.
 	Again string `json:"again,omitempty"`
 	// CutShort is set if EKCO ended the attempt, because the action was cancelled or is no longer needed. Earlier
 	// versions do not set it.

@@ -37,7 +37,7 @@ const (
 	TypePodTerminating Type = "pod.terminating"
 	TypePodGone        Type = "pod.gone"
 
-	// What is left in the cluster of a node that EKCO never saw.
+	// The remains in the cluster of a node that EKCO never saw.
 	TypeNodeTraced Type = "node.traced"
 
 	// Facts about things whose machine has no event type of its own.

@@ -64,7 +64,7 @@ type CertificateFacts struct {
 	// Version is [CertificateFactsVersion], or 0 for facts with RecordedDue and RecordedWhy.
 	Version      int           `json:"v,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
-	// Unreadable says which certificates cannot be read, or is "". Certificates has the others.
+	// Unreadable says which certificates cannot be read, or is "". Certificates has all others.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Foreign is set if the certificate is the customer's own. EKCO never changes it.
 	Foreign bool `json:"foreign,omitempty"`
@@ -73,7 +73,7 @@ type CertificateFacts struct {
 	// RecordedDue and RecordedWhy say in facts of version 0 whether and why a certificate had to be renewed.
 	RecordedDue bool   `json:"due,omitempty"`
 	RecordedWhy string `json:"why,omitempty"`
-	// Original describes the certificate that this one is a copy of; nil if this one is not a copy.
+	// Original describes the original, if this certificate is a copy; otherwise it is nil.
 	Original *CertificateOriginal `json:"original,omitempty"`
 	// Within is the warning level, by the time until the first certificate expires.
 	Within ExpiryWarning `json:"within,omitempty"`

@@ -15,8 +15,8 @@ type CSR struct {
 	Signer    string `json:"signer,omitempty"`
 	// Fingerprint is the SHA-256 hash of the request as the kubelet sent it, in hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Unfit says what in the request no kubelet would send, or is "". If it is set, the fields below may be missing or
-	// cut.
+	// Unfit describes the part of the request that no kubelet would send, or is "". If it is set, the fields below may
+	// be missing or cut.
 	Unfit         string   `json:"unfit,omitempty"`
 	CommonName    string   `json:"common_name,omitempty"`
 	Organizations []string `json:"organizations,omitempty"`
@@ -100,7 +100,7 @@ const maxShownAddresses = 8
 // Shown returns the addresses to show to people.
 func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), maxShownAddresses)] }
 
-// forNames returns a copy with the addresses that are in names, and with the first maxShownAddresses ones.
+// forNames returns a copy that has only the first maxShownAddresses addresses, and those that are in names.
 func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 	if n == nil {
 		return nil

@@ -22,7 +22,7 @@ type Event struct {
 	Subject Subject `json:"subject"`
 	// Action is the id of the action the event belongs to, or empty.
 	Action string `json:"action,omitempty"`
-	// Cause is the sequence number of the event that caused this one, or 0.
+	// Cause is the sequence number of the event that caused this event, or 0.
 	Cause uint64 `json:"cause,omitempty"`
 	// Actor is the program or person that caused the event: "operator", "observer/node", "cli:<user>@<host>".
 	Actor string `json:"actor"`

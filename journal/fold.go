@@ -118,8 +118,8 @@ func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
 	r.Warned = warned
 }
 
-// indexToDrop returns the index of the warning to drop: the oldest one with the preflight and key of the newest one, or
-// else the oldest of all. So a warning whose text keeps changing does not displace others.
+// indexToDrop returns the index of the warning to drop: the oldest with the preflight and key of the newest warning or,
+// if there is none, the oldest of all. So a warning whose text keeps changing does not displace others.
 func indexToDrop(warned []Warning) int {
 	return max(0, slices.IndexFunc(warned, func(w Warning) bool {
 		last := warned[len(warned)-1]

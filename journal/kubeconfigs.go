@@ -2,8 +2,8 @@ package journal
 
 import "slices"
 
-// ActionChangeLoadBalancer writes another address of the API server into the kubeconfigs on all nodes, also into the
-// kubelets' ones.
+// ActionChangeLoadBalancer writes another address of the API server into the kubeconfigs on all nodes, including those
+// of the kubelets.
 const ActionChangeLoadBalancer ActionKind = "change-load-balancer"
 
 // The steps of change-load-balancer. For each node, [StepWriteLoadBalancer] writes the load balancer's files, and

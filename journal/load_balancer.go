@@ -53,7 +53,7 @@ type LoadBalancerFacts struct {
 	// former primaries.
 	Asked bool `json:"asked,omitempty"`
 	// Answers has the first address whose API server has the node's name in its certificate. If there is none, Answers
-	// has all addresses, old ones too, whose API server has no node's name in its certificate.
+	// has all addresses, including old addresses, whose API server has no node's name in its certificate.
 	Answers []string `json:"answers,omitempty"`
 }
 

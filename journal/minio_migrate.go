@@ -72,7 +72,7 @@ type MinioCompared struct {
 	// available MinIO's store.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Target      string `json:"target,omitempty"`
-	// Done is set once no item is missing, or a person has overridden the missing ones.
+	// Done is set once no item is missing, or a person has overridden the missing items.
 	Done bool `json:"done,omitempty"`
 }
 

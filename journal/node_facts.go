@@ -23,8 +23,8 @@ func IsRecordedTaint(key string) bool {
 	return false
 }
 
-// Ready reports whether the node has no [IsRecordedTaint]. It does not use the node's conditions, and a cordoned node
-// counts as not ready.
+// Ready reports whether the node has no taint that [IsRecordedTaint]. It does not use the node's conditions. A cordoned
+// node counts as not ready.
 func (f NodeFacts) Ready() bool { return len(f.Taints) == 0 }
 
 // Unreachable reports whether the node has an unreachable taint, and returns the earliest time of these taints, or zero

@@ -24,7 +24,7 @@ type JournalSalvaged struct {
 	LastSeq   uint64 `json:"last_seq"`
 	// LostAtLeast is how many events are certainly lost. More may be lost if the end of the file is unreadable.
 	LostAtLeast uint64 `json:"lost_at_least"`
-	// EarlierFiles are the files of earlier damages, if the JournalSalvaged events about them are lost now.
+	// EarlierFiles are files that were damaged earlier, if the JournalSalvaged events about them are lost now.
 	EarlierFiles []string `json:"earlier_files,omitempty"`
 }
 

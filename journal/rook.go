@@ -221,7 +221,8 @@ func (c RookChange) Lacks(live RookFacts) string {
 	return strings.Join(lacks, ", ")
 }
 
-// Moved returns which number another client changed, so that it has neither the old nor the new value; or "".
+// Moved names a number that another client changed to neither the old nor the new value. It returns "" if there is
+// none.
 func (c RookChange) Moved(live RookFacts) string {
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
 		has, there := live.number(place)

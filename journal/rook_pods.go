@@ -123,7 +123,7 @@ func (i RookPodsInput) Lacks(kind string, live RookPodsFacts) string {
 	return ""
 }
 
-// Moved returns how another program changed the object, so that EKCO may not change it any more; or "". EKCO may always
+// Moved returns how another program changed the object so that EKCO must not change it any more, or "". EKCO may always
 // set the keys of the ConfigMap.
 func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	switch {

@@ -15,7 +15,7 @@ var (
 	// ErrDamaged is returned if the content of the journal was changed after EKCO wrote it.
 	ErrDamaged = errors.New("journal is damaged")
 	// ErrUnverified is returned if a journal could not be opened because the process that verifies the file was killed,
-	// took too long or could not read. The file may be intact, and was not changed.
+	// took too long or could not read it. The file may be intact, and was not changed.
 	ErrUnverified = errors.New("journal could not be verified")
 	// ErrNotAJournal is returned for a file that never was a journal. The file was not changed.
 	ErrNotAJournal = errors.New("not an EKCO journal")
@@ -46,7 +46,7 @@ func (e *UnwritableError) Advice() string {
 	return UnwritableAdvice(errors.Is(e.Cause, ErrFileReplaced))
 }
 
-// UnwritableAdvice is [UnwritableError.Advice] if only is known whether the cause is an [ErrFileReplaced].
+// UnwritableAdvice is [UnwritableError.Advice] for a caller that only knows whether the cause is an [ErrFileReplaced].
 func UnwritableAdvice(fileReplaced bool) string {
 	if fileReplaced {
 		return `put the file back; or restart EKCO, which begins a new journal with what the cluster has of this one, and waits for "ekco journal accept"`
@@ -57,12 +57,12 @@ func UnwritableAdvice(fileReplaced bool) string {
 // Unwrap returns ErrUnwritable and the cause, so that errors.Is finds both.
 func (e *UnwritableError) Unwrap() []error { return []error{ErrUnwritable, e.Cause} }
 
-// Store is an append-only log of events. All methods are safe for concurrent use. Package journaltest tests an
-// implementation.
+// Store is an append-only log of events. All methods are safe for concurrent use. Package journaltest has the tests for
+// implementations.
 type Store interface {
 	// Append writes the drafts as one unit and returns them as events, in order and with consecutive sequence numbers.
 	// If it returns no error, the events are on disk and survive a crash of the machine. If it returns an error, it has
-	// appended no event. But if ctx ended during the write, it may have appended all of them.
+	// appended no event, or possibly all of them if ctx ended during the write.
 	Append(ctx context.Context, drafts ...Draft) ([]Event, error)
 
 	// Read yields the matching events in the query's order. It yields all events that were appended before the call,
@@ -73,7 +73,7 @@ type Store interface {
 	// sequence ends without an error. When the store is closed, the last pair has ErrClosed.
 	Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 
-	// SaveSnapshot saves a folded state, replacing an older one.
+	// SaveSnapshot saves a folded state in place of the older snapshot.
 	SaveSnapshot(ctx context.Context, snapshot Snapshot) error
 
 	// Snapshot returns the newest snapshot, or ErrNoSnapshot.

@@ -29,7 +29,8 @@ type app struct {
 	configDirs                              []string
 	now                                     func() time.Time
 	words                                   *words.Vocabulary
-	// deferredAfter is how long a purge must have no new event before the command reports that the rest may take days.
+	// deferredAfter is how long a purge must be without an event before the command reports that the rest may take
+	// days.
 	deferredAfter time.Duration
 	// holderTimeout is how long a process that has the journal open may take to listen on its socket, or to close the
 	// journal.
@@ -37,7 +38,7 @@ type app struct {
 	// kubeletMinActiveTime is how long a restarted kubelet must run before the command accepts it.
 	kubeletMinActiveTime time.Duration
 
-	// dial connects to the operator. It tries the spare socket if no process listens on the first one.
+	// dial connects to the operator. If no process listens on the socket, it tries the spare socket.
 	dial func(ctx context.Context, socket, spare string) (operator, error)
 	// work starts a ring for one purge, if no operator runs.
 	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)

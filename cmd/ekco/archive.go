@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// archive gives the socket access to the file of the open journal.
+// archive lets the socket export, import and verify the open journal's file.
 type archive struct{ store *bolt.Store }
 
 // Export implements ring.Archive.

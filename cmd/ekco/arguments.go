@@ -75,8 +75,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usagef("unknown command %q%s%s", name, of, fsm.DidYouMean(fsm.Near(name, slices.Values(known))))
 }
 
-// unknownFlagError returns the error for an unknown flag. If an unknown command precedes the flag, it returns that
-// error instead.
+// unknownFlagError returns the error for an unknown flag. If an unknown command precedes the flag, it returns the error
+// for that command.
 func unknownFlagError(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
 		return unknownCommand(cmd, typed[0])

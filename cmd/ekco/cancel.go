@@ -58,7 +58,7 @@ The name of a node or thing stands for the one open action about it.`,
 	return cmd
 }
 
-// pastNoReturnError is the error for an action that can no longer be stopped and waits for no person. It says what the
+// pastNoReturnError is the error for an action that is past its point of no return and still works. It says what the
 // action waits for.
 func pastNoReturnError(status api.Status, action journal.ActionRecord, running bool) error {
 	if !running {

@@ -41,7 +41,7 @@ type cluster struct {
 	neighbours *observercsr.Neighbours
 	// nodesChanged triggers the sources that depend on Nodes when a Node is created, deleted or changed.
 	nodesChanged *observers.Nudge
-	// hostRemoved triggers a new count of Ceph's hosts after EKCO has removed one.
+	// hostRemoved triggers a new count of Ceph's hosts after EKCO has removed a host.
 	hostRemoved *observers.Nudge
 }
 
@@ -63,8 +63,8 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. The terms apply to
-// every client that uses restConfig. Any other client, such as that of etcd, must get terms.ReadOnly.
+// newClients returns the clients for capabilities. With terms.ReadOnly, no client changes anything. Clients that use
+// restConfig get the terms from it. Pass terms.ReadOnly to every other client, such as etcd's.
 func newClients(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {

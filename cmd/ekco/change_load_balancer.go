@@ -163,16 +163,17 @@ type changer struct {
 	dial    func(ctx context.Context) (operator, error)
 	// operator is the connection to the operator, or nil.
 	operator operator
-	// requestSent is true if the request may have been sent. before is the number of the last event before that.
+	// requestSent is true if the request may have been sent. before is the number of the last event before the request.
 	requestSent bool
 	before      uint64
-	// action is the id of the change's action, "" until it is admitted. last is the number of its last handled event.
+	// action is the id of the change's action, or "" before it is admitted. last is the number of its last handled
+	// event.
 	action string
 	last   uint64
 	// facts has the recorded facts of the change; outputs has the recorded outputs by node.
 	facts   journal.KubeconfigsFacts
 	outputs map[string]json.RawMessage
-	// unserved has the reason, by node, why a load balancer does not serve.
+	// unserved has, by node, the reason why the node's load balancer does not serve.
 	unserved map[string]string
 	// joined lists the nodes that joined after the change was planned.
 	joined []string
@@ -258,8 +259,8 @@ func (c *changer) requestChange(ctx context.Context) error {
 	return nil
 }
 
-// isRequestRecorded reports whether an earlier request without an answer is recorded. A second request would restart
-// every kubelet again.
+// isRequestRecorded reports whether the journal has the request that this command sent over a connection that was lost.
+// If so, a second request would restart every kubelet again.
 func (c *changer) isRequestRecorded(ctx context.Context) (recorded bool, err error) {
 	if !c.requestSent {
 		return false, nil

@@ -16,7 +16,7 @@ func (a *app) checkConfig(file string) error {
 		return usagef("--check-config needs the name of a file")
 	}
 	cfg, err := config.Load(config.Sources{File: file, Env: func(string) (string, bool) { return "", false }})
-	// Not exit code 2: for that, the kURL add-on asks the administrator to correct invalid values.
+	// Do not return exit code 2: the add-on would ask the administrator to correct values, but the file is unreadable.
 	if unreadable, is := errors.AsType[*fs.PathError](err); is {
 		return fmt.Errorf("read the configuration to check: %w", unreadable)
 	}
@@ -27,7 +27,7 @@ func (a *app) checkConfig(file string) error {
 	if len(cfg.UnknownKeys) > 0 {
 		text += "keys that this EKCO does not know and ignores: " + strings.Join(cfg.UnknownKeys, ", ") + "\n"
 	}
-	// The kURL add-on stops the installer if this sentence has "(pod_image_overrides)".
+	// The kURL add-on stops the installer if this sentence contains "(pod_image_overrides)".
 	if undone := cfg.Undone(); undone != "" {
 		text += undone + "\n"
 	}

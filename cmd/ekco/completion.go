@@ -121,7 +121,7 @@ func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
 	return actionsKnown(ctx, backend)
 }
 
-// actionsKnown returns the ids of the open actions and the latest ended ones that it can read before ctx ends.
+// actionsKnown returns the ids of the open and the latest ended actions, as far as it can read them before ctx ends.
 func actionsKnown(ctx context.Context, backend api.Backend) []string {
 	var ids []string
 	if status, err := backend.Status(ctx); err == nil {

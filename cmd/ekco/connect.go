@@ -144,7 +144,7 @@ func awaitOperator(ctx context.Context, dial func(context.Context) (operator, er
 	}
 }
 
-// explainSilence adds to the error of an operator that does not answer whether a process has the journal open.
+// explainSilence extends the error of a silent operator: it says whether a process has the journal open.
 func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence error) error {
 	file, err := a.fileBackend(cfg)
 	if err != nil {

@@ -45,7 +45,6 @@ func checkElsewhere(ctx context.Context, cfg config.Config, own string, log *slo
 	return nil
 }
 
-// isMissing reports whether the file does not exist.
 func isMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)

@@ -54,7 +54,6 @@ func explainableNames(status api.Status) []string {
 	return slices.Concat(statusNames(status), thingNames(status), actionNames(status))
 }
 
-// actionNames returns the ids of the open actions.
 func actionNames(status api.Status) (ids []string) {
 	for _, action := range status.Actions {
 		ids = append(ids, action.ID)

@@ -14,8 +14,8 @@ import (
 // maxConfigMap is the maximum size of a ConfigMap, in bytes.
 const maxConfigMap = 1 << 20
 
-// newFlattenConfigCommand is for the kURL add-on, a script that merges the settings in the cluster with the installer's.
-// An administrator may have edited those in the cluster in any style that YAML permits. The command writes to a file,
+// newFlattenConfigCommand is for the kURL add-on, a script that merges the cluster's settings with the installer's. An
+// administrator may have edited the cluster's settings in any style that YAML permits. The command writes to a file,
 // because the settings contain a secret.
 func newFlattenConfigCommand() *cobra.Command {
 	return &cobra.Command{

@@ -33,7 +33,7 @@ error what it did.`,
 				return usageError{err}
 			}
 			if cmd.Flags().Changed(primaryHost) {
-				// Cobra would print its own note about a deprecated flag to standard output.
+				// Cobra's MarkDeprecated is not used, because it prints its note to standard output.
 				if _, err := fmt.Fprintf(a.stderr, "ekco: --%s is ignored: the primaries are in HAProxy's configuration\n", primaryHost); err != nil {
 					return err
 				}

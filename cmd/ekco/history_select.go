@@ -61,8 +61,7 @@ func (f historyFlags) ofComponents(e journal.Event, kinds *actionKinds) bool {
 	return slices.ContainsFunc(f.components, func(name string) bool { return f.words.Belongs(name, decoded, kinds.of) })
 }
 
-// kindsOf returns the kinds of subjects that KIND/NAME may mean: the given kind, and the kinds of the subjects that the
-// machine of that name manages.
+// kindsOf returns the kinds of subjects that KIND/NAME may mean: KIND itself, and the kinds that it names as a machine.
 func kindsOf(ctx context.Context, backend api.Backend, thing api.ThingRequest) []string {
 	kinds := []string{thing.Kind}
 	things, err := backend.ExplainThing(ctx, thing)

@@ -24,11 +24,11 @@ const (
 	// restarts every day still runs the retention.
 	firstRetentionAfter = 10 * time.Minute
 	retainEvery         = 24 * time.Hour
-	// shrinkInterval is the time to the next attempt if the last one failed, or did not make the journal small enough.
-	// Each attempt reads the whole journal.
+	// shrinkInterval is the time to the next attempt if the last attempt failed, or did not make the journal small
+	// enough. Each attempt reads the whole journal.
 	shrinkInterval = time.Hour
-	// Exports and damaged files stay asideAges times as long as events. Each of the two kinds of files may use
-	// asideSizes times the maximum size of the journal.
+	// Exports and damaged files are kept asideAges times as long as events. All exports together may use asideSizes
+	// times the maximum size of the journal, and so may all damaged files together.
 	asideAges, asideSizes = 4, 2
 )
 

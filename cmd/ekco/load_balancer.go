@@ -62,8 +62,8 @@ func loadBalancerChangesOf(cluster) ring.Capability {
 	return ring.Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
 }
 
-// sources returns the sources. If load balancers are switched off, they observe nothing, and report the known ones as
-// switched off.
+// sources returns the sources. If load balancers are switched off, the sources observe nothing, and report the known
+// load balancers as switched off.
 func (b *balancers) sources(s *fsm.State) []observers.Source {
 	known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
 	if b.cfg.EnableInternalLoadBalancer {
@@ -131,8 +131,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// requireAnyServes returns nil if one of these primaries' API servers answers to the credentials of this host's
-// kubelet.
+// requireAnyServes returns nil if the API server of one of these primaries accepts this host's kubelet credentials.
 func (a *app) requireAnyServes(ctx context.Context, etc string, primaries []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")

@@ -45,8 +45,8 @@ func (t balancerTrial) confirm(ctx context.Context) func(context.Context, journa
 	return t.awaitConfirmation
 }
 
-// answerTimeout is how long to wait for an answer through HAProxy before the change. If none comes, the task does not
-// undo the change. In test/node, a HAProxy that the kubelet restarted for a former configuration answered again within
+// answerTimeout is how long to wait for an answer through HAProxy before the change. Without that answer, the task does
+// not undo the change. In test/node, a HAProxy that the kubelet restarted with a former configuration answered within
 // 15 s.
 const answerTimeout = time.Minute
 

@@ -50,17 +50,14 @@ type atLeast struct {
 	level slog.Level
 }
 
-// Enabled implements slog.Handler.
 func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= h.level && h.Handler.Enabled(ctx, level)
 }
 
-// WithAttrs implements slog.Handler.
 func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return atLeast{h.Handler.WithAttrs(attrs), h.level}
 }
 
-// WithGroup implements slog.Handler.
 func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func main() {
-	// With SIGPIPE ignored, an early exit of the reader (such as head) causes a write error and does not kill the
-	// process. A purge must not end because of that.
+	// Ignore SIGPIPE: an early exit of the reader (such as head) then causes a write error. It must not kill a process
+	// that purges a node.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), newApp(), os.Args[1:]))
 }

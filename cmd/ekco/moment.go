@@ -115,7 +115,6 @@ func (f spanFlag) String() string {
 
 func (f spanFlag) Type() string { return "duration" }
 
-// Set implements pflag.Value.
 func (f spanFlag) Set(text string) error {
 	span, err := readSpan(text)
 	if err != nil || span == 0 {

@@ -140,7 +140,7 @@ func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log
 }
 
 // startReadOnly returns the read-only mode and its services. If the socket cannot be created, for example on a
-// read-only disk, commands find another one in the directory for temporary files.
+// read-only disk, commands find the spare socket in the directory for temporary files.
 func startReadOnly(ctx context.Context, cfg config.Config, problem error, log *slog.Logger) (*ring.Onlooker, []service, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction finds an open action by its id, or by the name of its node or thing if there is only one open action
-// about it. A name without a kind means the node of that name, if the node has an open action.
+// openAction finds an open action by its id, or by the name of its node or thing if that has only one open action. A
+// name without a kind means the node of that name, if the node has an open action.
 func openAction(status api.Status, verb, word string) (journal.ActionRecord, error) {
 	var about []journal.ActionRecord
 	for _, action := range status.Actions {
@@ -58,7 +58,6 @@ func (a *app) describeAction(action journal.ActionRecord) string {
 	return fmt.Sprintf("%s (%s %s)", action.ID, a.words.Verb(action.Kind), action.Subject.Name)
 }
 
-// runningSteps returns the ids of the running steps, sorted.
 func runningSteps(action journal.ActionRecord) (steps []string) {
 	for id, step := range action.Steps {
 		if step.Open {

@@ -94,7 +94,7 @@ func unmirroredNote(err error) (unmirrored string, _ error) {
 	return "", err
 }
 
-// replacedPauseNote returns a note about the pause that the new one replaces, because its end may differ.
+// replacedPauseNote returns a note about the pause that the new pause replaces, because the end may differ.
 func replacedPauseNote(ctx context.Context, backend api.Backend, name string) string {
 	status, err := backend.Status(ctx)
 	if err != nil {

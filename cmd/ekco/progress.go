@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// On a terminal, the command reads the progress of a step every progressInterval. Without a terminal it only prints
-// what a step waits for; it then reads every progressSlowInterval after progressSlowAfter has passed.
+// On a terminal, the command reads the progress of a step every progressInterval. Without a terminal, it prints only
+// what a step waits for, and after progressSlowAfter reads only every progressSlowInterval.
 const (
 	progressInterval     = 2 * time.Second
 	progressSlowAfter    = time.Minute

@@ -61,7 +61,6 @@ func (b *backlog) flush(w io.Writer) {
 	*b = backlog{}
 }
 
-// Write implements io.Writer.
 func (p *promptOutput) Write(content []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

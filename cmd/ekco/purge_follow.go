@@ -33,18 +33,19 @@ type follower struct {
 	outcome *journal.ActionEnded
 	doing   string
 	sign    *statusLine
-	// waits is true if the remaining steps may only wait. lastNews is the time of the action's last event.
+	// waits is true if the action is held, so that the rest may take days. lastNews is the time of the action's last
+	// event.
 	waits    bool
 	lastNews time.Time
 	// step is the latest running step. stepBegan is when this follower saw its start.
 	step      string
 	stepBegan time.Time
-	// progress is the progress of step, which was read at progressAsked. missing is what steps waited for at that time;
-	// reported is the printed part of missing.
+	// progress is the progress of step, read at progressAsked. missing is what steps waited for at that time, and
+	// reported is what was printed of it.
 	progress          string
 	progressAsked     time.Time
 	missing, reported map[string]bool
-	// unrecorded is the last warning about events that could not be written. asked is the time of the last check.
+	// unrecorded is the last warning about events that could not be written. asked is when this was last checked.
 	unrecorded string
 	asked      time.Time
 	reconnects reconnectLimit

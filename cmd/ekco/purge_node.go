@@ -154,7 +154,7 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 	return p.run(ctx, p.flags.request(cfg, !p.app.askable && !p.flags.yes))
 }
 
-// request returns the request, with only those settings that the user gave; otherwise the operator's settings apply.
+// request returns the request. It has only the settings that the user gave; for the others, the operator's apply.
 // unasked is true if no person could confirm the request.
 func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 	request := fsmnode.Request{

@@ -63,16 +63,15 @@ func cephOptions(readOnly bool, calls externalCalls) ceph.Options {
 	return ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}
 }
 
-// cephMaxAge is how long an answer of Ceph is reused, so that a check and the next step can share it. A call takes
-// about 50 ms, and Ceph could change during a call as well.
+// cephMaxAge is how long an answer of Ceph is reused, so that a check and the next step can share it. Ceph can change
+// as much during a call, which takes about 50 ms.
 const cephMaxAge = 500 * time.Millisecond
 
-// hostTriggerDelay is a delay that is longer than a purge needs to verify its change, so that the observers do not slow
-// the purge down.
+// hostTriggerDelay is longer than a purge needs to verify its change, so that the observers do not slow the purge down.
 const hostTriggerDelay = time.Second
 
-// triggerHosts also triggers the observers of Ceph's hosts after a host was removed from the CRUSH map, because EKCO
-// cannot watch that map.
+// triggerHosts returns report with an addition: after a host was removed from the CRUSH map, it also triggers the
+// observers of Ceph's hosts, because EKCO cannot watch that map.
 func triggerHosts(hosts *observers.Nudge, report ceph.OnCommand) ceph.OnCommand {
 	return func(kind string, took time.Duration, err error) {
 		report(kind, took, err)

@@ -34,8 +34,8 @@ func (a *app) openRecorded(ctx context.Context, cfg config.Config, action string
 	return file, over, nil
 }
 
-// successor connects to the process that replaces the lost one. After a lost command, it can also return the journal's
-// file. After a lost operator, it does not open the file, because the next operator needs it.
+// successor connects to the process that replaces the lost one. If the lost process was a command, it may instead
+// return the journal's file. If it was an operator, the file stays closed, because the next operator needs it.
 func (f *follower) successor(ctx context.Context) (operator, error) {
 	reached, err := f.redial(ctx)
 	if f.workerIsCommand && errors.Is(err, api.ErrNoOperator) {

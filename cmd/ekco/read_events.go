@@ -16,7 +16,7 @@ type streamed struct {
 }
 
 // readEvents returns a channel. It sends events to the channel as they arrive, and then the error that ends the stream.
-// The caller must call stop, which ends the stream and waits for that.
+// The caller must call stop, which ends the stream and waits until it has ended.
 func readEvents(ctx context.Context, backend api.Backend, query journal.Query) (events <-chan streamed, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream := make(chan streamed)

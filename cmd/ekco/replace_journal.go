@@ -13,9 +13,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// inOwnPod reports whether the operator uses the service account of its pod. Then the journal's volume has no other
-// purpose, so a journal of another cluster can be replaced. A command, or an operator with a kubeconfig, may have the
-// wrong cluster or path.
+// inOwnPod reports whether the operator uses the service account of its pod. Then the journal's volume belongs to this
+// operator alone, so it may replace a journal of another cluster. A command, or an operator with a kubeconfig, may have
+// the wrong cluster or path.
 func inOwnPod(cfg config.Config) bool { return cfg.Kubeconfig == "" && kube.InPod() }
 
 // cannotBeJournal reports whether an error means that the file can never be the journal of this cluster. An operator

@@ -159,8 +159,9 @@ func identity(cfg config.Config) journal.OperatorStarted {
 // service is a function that runs until its context ends.
 type service func(ctx context.Context) error
 
-// listen opens the socket and the port at once, so that a port in use is an error at the start, and returns their
-// services. A dry run for one node has no services: otherwise a real request of another client would become a dry run.
+// listen opens the socket and the port at once, so that a port in use is an error at the start, and returns the
+// services on them. A dry run for one node has no services, because a real request of another client would become a dry
+// run.
 func listen(ctx context.Context, cfg config.Config, options ringOptions, running *ring.Ring, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) ([]service, error) {
 	if options.OneShot && options.DryRun {
 		return nil, nil

@@ -35,7 +35,7 @@ func rookPodsOf(c cluster) ring.Capability {
 }
 
 // sharedReadMaxAge returns the maximum age of a cached object that two sources read once per interval. It is longer
-// than the interval, because the polls are spread.
+// than the interval, because the sources do not read at the same moment.
 func sharedReadMaxAge(interval time.Duration) time.Duration { return interval + interval/4 }
 
 // rookPodsPolicy returns the settings for decisions about Rook's pods.

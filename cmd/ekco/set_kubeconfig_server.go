@@ -170,8 +170,8 @@ func (a *app) kubeletUnit(ctx context.Context) (*systemd.Systemd, *systemd.Unit,
 	return host, unit, nil
 }
 
-// moveKubelet sets the server like setKubeconfigServer. It restores the former server if the kubelet does not work with
-// the new one.
+// moveKubelet sets the server like setKubeconfigServer. If the kubelet does not work with the new server, it restores
+// the former server.
 func (a *app) moveKubelet(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
 	files, err := kubeconfigFiles(etc, names, server)
 	if err != nil {

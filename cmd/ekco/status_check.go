@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// These are the exit codes of "status --check". If the status cannot be read, the code is exitNeedsYou, because
-// monitoring must not read that as work in progress.
+// These are the exit codes of "status --check". If the status cannot be read, the code is exitNeedsYou, so that
+// monitoring does not take the failure for work in progress.
 const (
 	exitWorking  = 1
 	exitNeedsYou = 2

@@ -28,7 +28,6 @@ const (
 	wrapLines = "\x1b[?7h"
 )
 
-// show overwrites the line.
 func (s *statusLine) show(text string) {
 	if !s.terminal {
 		return
@@ -39,7 +38,6 @@ func (s *statusLine) show(text string) {
 	_, _ = fmt.Fprint(s.w, eraseLine+cutLines+view.Clean(text)+wrapLines)
 }
 
-// clear removes the line.
 func (s *statusLine) clear() {
 	_ = s.printAbove(func() error { return nil })
 }

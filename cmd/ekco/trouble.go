@@ -34,8 +34,8 @@ func journalTrouble(ctx context.Context, backend api.Backend) string {
 	return view.Unwritable(status.Journal, status.Now)
 }
 
-// watchTrouble prints to standard error when the journal can no longer be written, and when it can be written again,
-// because there are no events in between. It runs until stop is called.
+// watchTrouble prints to standard error when the journal can no longer be written, and when it can be written again.
+// The user sees no events in between. watchTrouble runs until stop is called.
 func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *statusLine) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -74,8 +74,8 @@ const (
 	troubleCheckInterval = 5 * time.Second
 )
 
-// printTrouble prints that the journal cannot be written, because there are no events then. It also prints the result
-// that could not be recorded.
+// printTrouble prints that the journal cannot be written, because the user then sees no events. It also prints the
+// result that could not be recorded.
 func (f *follower) printTrouble(ctx context.Context) {
 	now := f.app.now()
 	if now.Sub(f.lastNews) < troubleCheckAfter || now.Sub(f.asked) < troubleCheckInterval {

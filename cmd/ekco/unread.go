@@ -28,7 +28,6 @@ type guardedOutput struct {
 	by    *unreadGuard
 }
 
-// Write implements io.Writer.
 func (o *guardedOutput) Write(content []byte) (int, error) {
 	waits := time.AfterFunc(o.after, func() {
 		if o.by.mayEnd.Load() {

@@ -5,7 +5,6 @@ import "strings"
 // helpWidth is the longest line of help, in characters.
 const helpWidth = 80
 
-// wrapHelp wraps a paragraph of help.
 func wrapHelp(paragraph string) string {
 	var text strings.Builder
 	room := 0

@@ -70,8 +70,8 @@ func merge(lower, upper layer.Tree) layer.Tree {
 	return merged
 }
 
-// assemble gives the lower layer the time of its newest package. So the layer stays the same in the next versions of
-// EKCO, and a node that has it need not pull it again.
+// assemble makes an image of two layers. It gives the lower layer the time of its newest package: then the next
+// versions of EKCO have the same layer, and a node that has it need not pull it again.
 func (o options) assemble(architecture string, lower base.Base, upper layer.Tree) (v1.Image, error) {
 	debian, err := lower.Tree.Gzip(lower.Newest)
 	if err != nil {

@@ -27,7 +27,7 @@ type options struct {
 	created         time.Time
 	// bases are the directories that base.sh made, by architecture.
 	bases map[string]string
-	// trees makes it write the files of each image as a tar archive instead.
+	// trees makes the command write the files of each image as a tar archive instead.
 	trees bool
 }
 

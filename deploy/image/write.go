@@ -10,8 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/deploy/image/internal/archive"
 )
 
-// write writes an archive and an SBOM for each architecture, an archive of all of
-// them, and the digests.
+// write writes an archive and an SBOM for each architecture, one archive of all architectures, and the digests.
 func (o options) write(images []built) error {
 	name := repository + ":" + o.version
 	var all []v1.Image

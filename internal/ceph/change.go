@@ -49,7 +49,7 @@ func (c *Client) Purge(ctx context.Context, osd Ref, force bool) error {
 	}
 	err = c.change(ctx, true, args...)
 	if err != nil || there {
-		// Ceph removes an OSD in the OSD map from all maps at once.
+		// If the OSD is in the OSD map, Ceph removes it from all maps at once.
 		return err
 	}
 	return c.removeRemains(ctx, osd)

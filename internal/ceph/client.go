@@ -36,7 +36,8 @@ type Options struct {
 	// client always reads the OSD's identity from Ceph.
 	MaxAge time.Duration
 	// OnCommand, if set, is called for each command that ran, with its duration and its error. The duration includes
-	// the search for the pod. OnCommand is not called if the caller had stopped waiting. It must not block.
+	// the search for the pod. OnCommand is not called for an error after the caller has stopped waiting. It must not
+	// block.
 	OnCommand OnCommand
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 // WhyIncomplete returns the reason why a placement group is not settled or has too few complete copies, or "". Copies
-// count only on OSDs that are up and on different hosts (or different OSDs, if the pool requires only that). A
-// pool with a size below copies needs its whole size, and an erasure-coded pool all parts. An unknown state counts
-// as work in progress. Ceph must serve all pools except the unserved ones: a pool with too few copies to be served
-// can still have complete copies.
+// count only on OSDs that are up and on different hosts (or different OSDs, if the pool requires only that). A pool
+// whose size is below copies needs only its size. An erasure-coded pool needs all parts. An unknown state counts as
+// work in progress. Ceph must serve all pools except the unserved ones: these have too few copies to be served, but the
+// copies can be complete.
 func WhyIncomplete(tree Tree, pools []Pool, pgs []PG, copies int, unserved ...string) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
 		return pg.isSettled(pool, slices.Contains(unserved, pool.Name))
@@ -70,8 +70,8 @@ func unknownGroups(pools []Pool, pgs []PG) string {
 	return ""
 }
 
-// isSettled reports whether Ceph has nothing to recover: the placement group is clean, or it has too few copies but
-// all of them are complete. With unserved it need not be active.
+// isSettled reports whether Ceph has nothing to recover: the placement group is clean, or it has too few copies, all of
+// them complete. With unserved, it may be peered instead of active.
 func (pg PG) isSettled(pool Pool, unserved bool) bool {
 	if slices.Contains(cleanStates, pg.State) {
 		return true

@@ -25,6 +25,6 @@
 //	mgr:      osd purge, osd safe-to-destroy, osd df, pg stat
 //
 // Without a quorum of monitors, no command is answered. So every call has three timeouts: first ceph gives up
-// connecting, then timeout(1) ends ceph inside the pod, then the context ends the exec. The order matters: the
-// end of an exec does not end the process that it started.
+// connecting, then timeout(1) ends ceph inside the pod, then the context ends the exec. The exec's timeout must be
+// last, because the end of an exec does not end the program in the pod.
 package ceph

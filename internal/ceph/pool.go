@@ -20,7 +20,7 @@ type Pool struct {
 	DeviceClass string
 }
 
-// What a [Pool.Domain] can be.
+// The values of [Pool.Domain].
 const (
 	DomainHost = "host"
 	DomainOSD  = "osd"

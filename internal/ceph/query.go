@@ -12,9 +12,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// interactiveCommands are the commands that the client may send to an interactive ceph process. Such a process gives
-// no exit codes, and only this table prevents a change. Each command has the keys of its answer. An answer must have
-// these keys and no other key of the table, so it cannot be mistaken for the answer of another command.
+// interactiveCommands are the commands that the client may send to an interactive ceph process. Such a process gives no
+// exit codes. This table prevents changes, and has the keys of each command's answer. An answer must have these keys
+// and no other key of the table, so it cannot be taken for the answer of another command.
 var interactiveCommands = map[string][]string{
 	"version":             {"version"},
 	"status":              {"health"},
@@ -91,8 +91,8 @@ type sharedQuery struct {
 	done   chan struct{}
 	answer []byte
 	err    error
-	// panicked is raised again in each waiting caller. It is not returned as an error: an error would look as if Ceph did
-	// not answer, which an administrator may decide to ignore.
+	// panicked is raised again in each waiting caller. An error would look as if Ceph did not answer, which an
+	// administrator may decide to ignore.
 	panicked *parallel.PanicError
 }
 

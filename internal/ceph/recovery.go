@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Stuck reports whether Ceph can do nothing more about the loss of OSDs. Then some pools need more copies than there
-// are hosts (or OSDs) left, and every placement group is active with as many copies as possible, at least min_size.
+// Stuck reports whether Ceph can do nothing more about lost OSDs: some pools need more copies than there are hosts (or
+// OSDs) left, and every placement group is active with as many copies as possible, at least min_size.
 //
-// If Ceph is stuck, why explains this. Otherwise why names the work that is left, or is empty if no pool lacks hosts.
-// Stuck counts the hosts of all CRUSH roots, so the count may be too high, but never too low.
+// If Ceph is stuck, why explains it. Otherwise why names the remaining work, or is "" if no pool lacks hosts. Stuck
+// counts the hosts of all CRUSH roots, so it may count too many, but never too few.
 func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why string) {
 	left := withoutLost(tree, lost)
 	var lackingPools []Pool
@@ -55,8 +55,7 @@ func describeLacking(lackingPools []Pool, places int) string {
 	return fmt.Sprintf("pool %s%s needs %d copies on different %ss; only %d are left", lackingPools[0].Name, others, lackingPools[0].Size, lackingPools[0].Domain, places)
 }
 
-// remaining are the OSDs that are not lost, by id. An OSD that is in counts as a place for data even while it is
-// down.
+// remaining are the OSDs that are not lost, by id. An OSD that is in but down still counts as a place for data.
 type remaining map[int]OSD
 
 // withoutLost returns the OSDs that are not lost.
@@ -128,5 +127,5 @@ func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	return len(copies) >= max(pool.MinSize, places)
 }
 
-// settledStates are the states of a placement group that has too few copies and no place for another one.
+// settledStates are the states of a placement group that has too few copies, and no place for more.
 var settledStates = []string{"active", "undersized", "degraded", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}

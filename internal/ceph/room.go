@@ -27,9 +27,9 @@ type Room struct {
 // Stored is the size of a pool's data in bytes. Data counts one copy, and Raw all copies.
 type Stored struct{ Data, Raw int64 }
 
-// Lacks returns the reason why the OSDs lack space for the wanted number of copies of each named pool, or "". Each
-// copy must be on another host, and no OSD may exceed the nearfull ratio. Other pools keep their copies. An unknown
-// pool needs no space.
+// Lacks returns the reason why the OSDs lack space for the wanted number of copies of each named pool, or "". The
+// copies of a pool must be on different hosts, and no OSD may exceed the nearfull ratio. Other pools keep their copies.
+// An unknown pool needs no space.
 func (r Room) Lacks(tree Tree, copies map[string]int) string {
 	places := r.places(tree)
 	var available int64
@@ -42,7 +42,7 @@ func (r Room) Lacks(tree Tree, copies map[string]int) string {
 		needed += max(0, stored.Data*int64(copies)-stored.Raw)
 		data, spreadNeeded = data+stored.Data, spreadNeeded+stored.Data*int64(copies)
 	}
-	// A host has at most one copy, so it cannot use more space than the data needs.
+	// A host has at most one copy, so it cannot use more space than one copy needs.
 	var spreadAvailable int64
 	for _, place := range places {
 		spreadAvailable += min(place, data)
@@ -115,7 +115,7 @@ func parseNearfull(answer []byte) (float64, error) {
 	return *parsed.Ratio, nil
 }
 
-// usedOSDs is the size of each OSD, by its id, and the used space of all of them, in bytes.
+// usedOSDs has the size of each OSD, by its id, and the used space of all OSDs, in bytes.
 type usedOSDs struct {
 	capacity map[int]int64
 	used     int64

@@ -56,7 +56,7 @@ func (c *Client) run(ctx context.Context, command command) (answer []byte, err e
 	return c.reads.ask(ctx, command, c.sendQueries)
 }
 
-// report reports a command to OnCommand, unless its caller had stopped waiting.
+// report reports a command to OnCommand, unless it failed after its caller had stopped waiting.
 func (c *Client) report(ctx context.Context, command command, began time.Time, err error) {
 	if err == nil || ctx.Err() == nil {
 		c.options.OnCommand(command.kind(), time.Since(began), err)

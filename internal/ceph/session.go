@@ -25,8 +25,8 @@ var (
 	errForm       = errors.New("the answer is not in the form of this command")
 )
 
-// session is a ceph process that reads queries from stdin and answers them one after the other, each with at most
-// one answer. The client never uses it for changes, or for two callers at the same time.
+// session is a ceph process that reads queries from stdin and answers them in order, each with at most one answer. The
+// client never uses it for changes, or for two callers at the same time.
 type session struct {
 	place string
 	began time.Time
@@ -77,7 +77,6 @@ func (c *Client) open(ctx context.Context, runner InteractiveRunner, place strin
 // writer makes an [io.Writer] of a function.
 type writer func([]byte) error
 
-// Write implements [io.Writer].
 func (w writer) Write(p []byte) (int, error) {
 	if err := w(p); err != nil {
 		return 0, err
@@ -191,7 +190,7 @@ const maxLine = 64 << 10
 // clientLog matches log lines of Ceph's client, which can appear at any time.
 var clientLog = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}`)
 
-// handleStderrLine ignores expected lines and ends the session at any other. The caller must hold mu.
+// handleStderrLine ignores expected lines. Any other line ends the session. The caller must hold mu.
 func (s *session) handleStderrLine(line string) {
 	switch {
 	case line == "", line == pgDumpNotice, clientLog.MatchString(line):

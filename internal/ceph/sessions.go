@@ -24,7 +24,7 @@ const (
 func (c *Client) lifetime() time.Duration { return 2 * c.options.Timeout }
 
 // sessionTimeout limits the time for the answers of a session, including the start of the process. It is a command's
-// timeout once a session has worked, and half of that before. The rest of a query's time is for a separate process.
+// timeout once a session has worked, and half of that before, so that a separate process has time to answer.
 func (c *Client) sessionTimeout() time.Duration {
 	c.sessions.mu.Lock()
 	defer c.sessions.mu.Unlock()
@@ -34,8 +34,8 @@ func (c *Client) sessionTimeout() time.Duration {
 	return c.options.Timeout / 2
 }
 
-// promptAnswer is the time in which a separate process answers a query if Ceph and its machines have little load.
-// If the separate process takes longer, the client does not count a slow session as a failure.
+// promptAnswer is the time in which a separate process answers a query if Ceph and its machines have little load. If it
+// takes longer, the client does not count the session's slowness as a failure.
 func (c *Client) promptAnswer() time.Duration { return c.options.Timeout / 6 }
 
 // sessions are the sessions that wait for further queries.
@@ -49,8 +49,8 @@ type sessions struct {
 	retryAt time.Time
 }
 
-// sendQueries sends queries to Ceph and finishes each. Queries for the monitors share one session. Queries for the
-// mgr share another, since the mgr may never answer. A session gets each form at most once.
+// sendQueries sends queries to Ceph and finishes each. Queries for the monitors share one session, and queries for the
+// mgr another, since the mgr may never answer. A session gets each form of a command at most once.
 func (c *Client) sendQueries(asked []*sharedQuery) {
 	var groups [][]*sharedQuery
 	var monitors, mgr []*sharedQuery
@@ -117,7 +117,7 @@ func (c *Client) answerAlone(q *sharedQuery, began time.Time, tried bool) {
 	q.finish(answer, err, caught)
 }
 
-// errNoSession means that no session was tried.
+// errNoSession means that the client tried no session.
 var errNoSession = errors.New("each query needs its own process")
 
 // querySession sends queries to one session. After any error the caller must repeat each query in a separate process.

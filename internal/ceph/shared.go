@@ -13,7 +13,7 @@ import (
 const gatherTime = 5 * time.Millisecond
 
 // sharedQueries lets callers share queries of the same moment: it sends equal queries once, and different queries
-// together. So no answer is from before a change, or older than its query by more than maxAge.
+// together. No answer is from before a change, or more than maxAge older than its query.
 type sharedQueries struct {
 	maxAge time.Duration
 
@@ -26,7 +26,7 @@ type sharedQueries struct {
 
 // gathering is a group of queries that are sent together.
 type gathering struct {
-	// open are the queries that a caller can join, by command text. all also has the queries without a waiting caller.
+	// open are the queries that a caller can join, by command text. all also has the queries for which no caller waits.
 	open map[string]*sharedQuery
 	all  []*sharedQuery
 }
@@ -48,7 +48,7 @@ func (s *sharedQueries) ask(ctx context.Context, command command, put func([]*sh
 	return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
 }
 
-// join returns a query with the same text that other callers wait for or that can be reused, or a new one.
+// join returns a query with the same text that still runs or can be reused, or else a new query.
 func (s *sharedQueries) join(ctx context.Context, command command, put func([]*sharedQuery)) *sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()

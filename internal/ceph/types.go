@@ -38,7 +38,7 @@ type Health struct {
 	MgrActive bool
 	// Quorum has the names of the monitors in the quorum.
 	Quorum []string
-	// PGs counts placement groups by state, such as "active+clean". The mgr counts them, so the numbers are old for
+	// PGs counts placement groups by state, such as "active+clean". The mgr counts them: the numbers are outdated for
 	// some seconds after the loss of an OSD, and while there is no mgr.
 	PGs map[string]int
 }
@@ -114,7 +114,7 @@ type Ref struct {
 	UUID string `json:"uuid,omitempty"`
 }
 
-// IsOther reports whether two OSDs of the same id are known to be different.
+// IsOther reports whether two OSDs with the same id are known to be different ones.
 func (r Ref) IsOther(osd Ref) bool { return r.UUID != "" && osd.UUID != "" && r.UUID != osd.UUID }
 
 // OSD is one object storage daemon.
@@ -172,11 +172,11 @@ func CrushName(hostname string) string { return strings.ReplaceAll(hostname, "."
 type Safety struct {
 	// Safe OSDs hold only data that other OSDs also hold.
 	Safe []int
-	// Active OSDs are mapped to placement groups: their data must move first.
+	// Active OSDs serve placement groups, whose data must move first.
 	Active []int
-	// StoredPGs are OSDs with placement groups that are not active now and may need these OSDs.
+	// StoredPGs are OSDs that may have data of placement groups that are not active now.
 	StoredPGs []int
-	// MissingStats are OSDs without statistics: ask again later.
+	// MissingStats are OSDs without statistics. Ask again later.
 	MissingStats []int
 
 	asked []int

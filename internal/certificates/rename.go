@@ -22,8 +22,8 @@ type APIServerNames struct {
 	Add, Drop []string
 	// ServiceHost is the address of Service kubernetes. Only pods know it. NodeName is the name of this node.
 	ServiceHost, NodeName string
-	// Force also drops names that programs may need to reach the API server. It also allows a CA to sign that has not
-	// signed the present certificate.
+	// Force also drops names that programs may need to reach the API server. It also lets a CA sign that did not sign
+	// the present certificate.
 	Force bool
 	Renewal
 }
@@ -94,8 +94,8 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
-// check returns an error for a name that is neither a host name nor an IP address, unless the certificate has it, and
-// for a name that must not be dropped.
+// check returns an error for a new name that is neither a host name nor an IP address, and for a name that must not be
+// dropped.
 func (n APIServerNames) check(had []string) error {
 	add, drop := canonical(n.Add), canonical(n.Drop)
 	for _, name := range slices.Concat(add, drop) {

@@ -21,7 +21,7 @@ type Renewal struct {
 	// Now is the time of the signature. The certificate expires For after Now.
 	Now time.Time
 	For time.Duration
-	// From is the start of the validity if it must be earlier than [Back] before Now. Otherwise it is zero.
+	// From is the start of the validity, if that must be earlier than [Back] before Now. Otherwise it is zero.
 	From time.Time
 	// NewKey creates the new key; nil is [NewKey].
 	NewKey func(KeyKind) (crypto.Signer, error)

@@ -50,7 +50,7 @@ func (c *Clock) Move(by time.Duration) { c.setZero(c.zero.Load().Add(by)) }
 func (c *Clock) Uptime() (boot string, since time.Duration) { return c.source.Boot, c.source.Passed() }
 
 // Continue makes the clock continue an earlier clock of this boot, which showed the time zero at the start of the boot.
-// It does nothing if boot is another boot, or a boot of another machine.
+// It does nothing if boot is another boot or of another machine.
 func (c *Clock) Continue(boot string, zero time.Time) {
 	if boot != "" && boot == c.source.Boot && !zero.IsZero() {
 		c.setZero(zero)

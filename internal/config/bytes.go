@@ -19,7 +19,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + byteUnits[unit]
 }
 
-// byteUnits are the units of Kubernetes, each 1024 times the one before.
+// byteUnits are the units of Kubernetes. Each is 1024 times the previous unit.
 var byteUnits = []string{"", "Ki", "Mi", "Gi", "Ti"}
 
 func (*Bytes) kind() string { return "size" }

@@ -29,8 +29,8 @@ type setting struct {
 	explicit bool
 }
 
-// find returns the first file named config.<extension> in the directories, or "" if there is none. A directory
-// that may not be read is skipped: in a container $HOME often belongs to another user.
+// find returns the first file named config.<extension> in the directories, or "" if there is none. It skips a directory
+// that EKCO may not read: in a container, $HOME often belongs to another user.
 func find(dirs []string) (string, error) {
 	for _, dir := range dirs {
 		for _, extension := range extensions {

@@ -14,8 +14,8 @@ import (
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._/@:-]*[A-Za-z0-9])?$`)
 
 // Flatten returns the settings of a YAML file with each key and its value on one line, for scripts that read lines.
-// [Load] reads the same settings from the result as from the file. Comments and keys without a value are left out. Errors
-// contain path.
+// [Load] reads the same settings from the result as from the file. Flatten omits comments and keys without a value.
+// Errors contain path.
 func Flatten(path string, content []byte) ([]byte, error) {
 	root, err := yamlRoot(path, content)
 	if root == nil || err != nil {

@@ -8,8 +8,8 @@ import (
 // key is one setting: its name, the place of its value, and the check of the value.
 type key struct {
 	name string
-	// value points to the value in the key's [Config]; its type decides how text is read. See [ownType] for
-	// types other than Go's.
+	// value points to the value in the key's [Config]. Its type decides how text is parsed; see [ownType] for types
+	// other than Go's.
 	value any
 	// byDefault is the default in the form of the file; empty for the zero value.
 	byDefault string
@@ -19,17 +19,17 @@ type key struct {
 	secret bool
 	// built is set if the setting has an effect in this version.
 	built bool
-	// does says what the setting makes EKCO do, in words that fit after "it does not". It is empty if built is set, or if
-	// the setting switches nothing on.
+	// does completes the sentence "this version cannot yet …" with what the setting makes EKCO do. It is empty if built
+	// is set, or if the setting switches nothing on.
 	does string
-	// lacks says what a setting with built also asks for but this version does not do, in words like those of does.
+	// lacks is like does, for a part of what a setting with built makes EKCO do.
 	lacks string
-	// on reports whether the value switches on what does describes. nil means that every value except the zero value does
-	// so.
+	// on reports whether the value switches on what does or lacks describes. nil means that every value except the zero
+	// value does so.
 	on func() bool
 }
 
-// section is the settings of one capability. Each struct that [Config] embeds is one.
+// section is the settings of one capability: a struct that [Config] embeds.
 type section interface {
 	// keys returns the keys of the section, in the order of the documentation.
 	keys() []key

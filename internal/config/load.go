@@ -17,13 +17,12 @@ type Sources struct {
 	File string
 	// Dirs are searched for a file; see [SearchDirs].
 	Dirs []string
-	// Env looks up an environment variable. An empty one counts as not set. Nil
-	// means the process's environment.
+	// Env looks up an environment variable. An empty variable counts as not set. Nil means the process's environment.
 	Env func(name string) (string, bool)
 	// Flags may have flags of this package. Load reads only the flags that the user gave. It may be nil.
 	Flags *pflag.FlagSet
-	// Only, if not empty, limits what is read and checked to these keys. So a command that needs just the
-	// journal's path works with a file that is otherwise invalid.
+	// Only, if not empty, limits what is read and checked to these keys, so that a command that needs just the
+	// journal's path works with an otherwise invalid file.
 	Only []string
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Undone returns a sentence that lists the features that are switched on, with their keys, but that this version does not
-// have. It returns "" if there are none.
+// Undone returns a sentence that lists the features, with their keys, that are switched on but that this version lacks.
+// It returns "" if there are none.
 func (c Config) Undone() string {
 	var undone []string
 	for _, k := range c.keys() {

@@ -94,7 +94,7 @@ func positive(value any) string {
 	return ""
 }
 
-// atLeastASecond is for waits between checks of the cluster: without a minimum they could become a busy loop.
+// atLeastASecond is for the intervals of checks of the cluster. Without a minimum, the checks could become a busy loop.
 func atLeastASecond(value any) string {
 	if d, ok := value.(*time.Duration); ok && *d < time.Second {
 		return "a duration of at least 1s"

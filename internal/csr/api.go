@@ -20,8 +20,8 @@ type API interface {
 	Requests() kube.Source
 	// Read reads one request by its name. It returns kube.ErrNotFound if there is none.
 	Read(ctx context.Context, name string) (Request, error)
-	// Around returns, for each of the requests, the facts about the cluster on which the decision depends. It reads no
-	// part of them before since. If EKCO may not read a part, Around returns no error, but a result that says so.
+	// Around returns, for each request, the facts about the cluster on which the decision depends, all read after
+	// since. If EKCO may not read some of them, Around returns no error, but a result that says so.
 	Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error)
 	// Approve approves a request as it was read. It returns kube.ErrConflict when the
 	// request has changed since.

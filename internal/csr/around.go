@@ -35,7 +35,8 @@ type snapshot struct {
 	err error
 }
 
-// snapshotLifetime is how long a snapshot is kept for other callers: in a large cluster it has megabytes.
+// snapshotLifetime is how long other callers can reuse a snapshot. It is short, because the snapshot of a large cluster
+// takes megabytes.
 const snapshotLifetime = 5 * time.Second
 
 func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
@@ -46,8 +47,8 @@ type around struct {
 	claims  []claim
 	cluster []journal.CSRClaim
 	subnets []subnet
-	// services has a Service (NAMESPACE/NAME) for each short name that some pod resolves to a Service. inner has the
-	// Service for each cluster IP. outer has the Service for each external address, and for each host name of a load
+	// services has a Service (NAMESPACE/NAME) for each short name by which some pod finds a Service. inner has the
+	// Service of each cluster IP. outer has the Service of each external address and of each host name of a load
 	// balancer.
 	services, inner, outer map[string]string
 	unknown                string
@@ -162,7 +163,7 @@ func (c *Client) readServices(ctx context.Context, all *around) error {
 	}
 }
 
-// addAddresses notes the addresses by which clients reach a Service. A headless one has the cluster IP "None".
+// addAddresses stores the addresses by which clients reach a Service. A headless Service has the cluster IP "None".
 func (a *around) addAddresses(service *corev1.Service, of string) {
 	for _, address := range append(service.Spec.ClusterIPs, service.Spec.ClusterIP) {
 		if address != corev1.ClusterIPNone {
@@ -187,9 +188,9 @@ func (c *Client) list(ctx context.Context, resource string, options *metav1.List
 	return nil
 }
 
-// add adds a Node. A lost worker has no claim to its addresses: its machine may have been replaced. The addresses of
-// a primary stay its own until its Node is deleted: API servers, etcd and clients use them, and an attacker that cut
-// the primary off the network must not pass for it.
+// add adds a Node. A lost worker has no claim to its addresses: its machine may have been replaced. A primary keeps its
+// addresses until its Node is deleted: API servers, etcd and clients use them, so an attacker that cut the primary off
+// the network must not get a certificate for them.
 func (a *around) add(node *corev1.Node) {
 	of, name := nodeOf(node), strings.Clone(node.Name)
 	by := "node " + name
@@ -254,7 +255,7 @@ func (c *Client) readCluster(ctx context.Context, all *around) error {
 
 const clusterConfigurationKey = "ClusterConfiguration"
 
-// errUnreadable is an error that would also occur in the next snapshot.
+// errUnreadable is an error that would occur again in the next snapshot.
 var errUnreadable = errors.New("it cannot be read")
 
 // clusterConfiguration has the cluster's identities in kubeadm's ClusterConfiguration.
@@ -354,11 +355,11 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 	return found.For(request)
 }
 
-// ofService says which Service, or which of its pods, has a short name or an address. The long names (….svc and
-// ….svc.cluster.local) are refused without a look at the cluster. A Service may have the addresses of nodes as
-// external ones: in externalIPs, or from a load balancer that runs on the nodes. So a node keeps its first
-// InternalIP, by which the API server reaches its kubelet. Its kubelet could report further ones that are not its
-// own.
+// ofService returns the Service that has, or whose pods have, this short name or address. Long names (….svc and
+// ….svc.cluster.local) are refused without a look at the cluster. Addresses of nodes can be a Service's external
+// addresses: in externalIPs, or from a load balancer on the nodes. So a node may have its first InternalIP, which the
+// API server uses to reach its kubelet, even if a Service has it. Further addresses could be false, because the kubelet
+// reports them.
 func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClaim {
 	canonical := journal.CanonicalName(name)
 	_, parent, _ := strings.Cut(canonical, ".")
@@ -372,7 +373,7 @@ func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClai
 	if of == "" && (node == nil || !slices.ContainsFunc(firstOfEachFamily(node.InternalIPs), isName)) {
 		of = a.outer[canonical]
 	}
-	// A control-plane endpoint may be a Service's, too: then it is judged as the endpoint.
+	// If the address is also the control-plane endpoint, it is judged as the endpoint.
 	isEndpoint := slices.ContainsFunc(a.cluster, func(claim journal.CSRClaim) bool { return isName(claim.Name) })
 	if of != "" && canonical != "" && !isEndpoint {
 		return []journal.CSRClaim{{Name: name, By: "an address of Service " + of}}
@@ -390,7 +391,7 @@ func firstOfEachFamily(addresses []string) (first []string) {
 	return first
 }
 
-// inSubnet returns which subnets have the address: no machine may use it.
+// inSubnet returns the subnets that contain the address. No machine may use such an address.
 func (a *around) inSubnet(name string) (claims []journal.CSRClaim) {
 	ip, err := netip.ParseAddr(journal.CanonicalName(name))
 	if err != nil {

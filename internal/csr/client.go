@@ -22,7 +22,7 @@ const resource = "certificatesigningrequests"
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
 	certificates, core rest.Interface
-	// approvals sends only approvals. Behind reads, an approval could wait until its decision is too old.
+	// approvals sends only approvals. In one queue with reads, an approval could wait until its decision is too old.
 	approvals    rest.Interface
 	params       runtime.ParameterCodec
 	callTimeout  time.Duration

@@ -21,8 +21,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The limits of a request. A kubelet's has about a kilobyte and a handful of names; EKCO does not read beyond these
-// limits.
+// The limits of a request. A kubelet's request has about a kilobyte and a handful of names.
 const (
 	maxRequest = 16 << 10
 	maxNames   = 64
@@ -63,7 +62,7 @@ func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 	return asked
 }
 
-// unwrap returns the content of the PEM block, which must be the only one, with nothing around it.
+// unwrap returns the content of the PEM block. text must consist of exactly one PEM block.
 func unwrap(text []byte) (der []byte, unfit string) {
 	const anyBegin = "-----BEGIN"
 	const begin = anyBegin + " CERTIFICATE REQUEST-----"
@@ -104,8 +103,8 @@ func read(request *x509.CertificateRequest, asked *journal.CSR) {
 	asked.Unfit = whyUnfit(request, asked.Key)
 }
 
-// whyUnfit says what in a request no kubelet would send, or returns "". It checks the signature last, because that
-// takes longest.
+// whyUnfit returns a text about the part of a request that no kubelet would send, or "". It checks the signature last,
+// because that takes longest.
 func whyUnfit(request *x509.CertificateRequest, key journal.CSRKey) string {
 	if names := len(request.DNSNames) + len(request.IPAddresses); names > maxNames {
 		return fmt.Sprintf("it asks for %d names, which is more than %d", names, maxNames)
@@ -130,7 +129,7 @@ var (
 	oidSAN          = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// whyUnfitSubject is [whyUnfit] for the subject: that of a kubelet has one common name, and organizations.
+// whyUnfitSubject is [whyUnfit] for the subject. A kubelet's subject has one common name, and organizations.
 func whyUnfitSubject(request *x509.CertificateRequest) string {
 	commonNames := 0
 	for _, part := range request.Subject.Names {
@@ -163,8 +162,8 @@ func whyUnfitExtensions(request *x509.CertificateRequest) string {
 	return ""
 }
 
-// hasFurtherNames reports whether there are more alternative names than Go has read: it skips some types, and
-// another signer may not.
+// hasFurtherNames reports whether the request has more alternative names than Go has read: Go skips some types, but the
+// signer may not.
 func hasFurtherNames(extension []byte, request *x509.CertificateRequest) bool {
 	var names []asn1.RawValue
 	rest, err := asn1.Unmarshal(extension, &names)

@@ -57,7 +57,7 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return newSlimming(opened), nil
 }
 
-// slimming is a watch that reduces its requests, so that whole ones are not kept in memory.
+// slimming is a watch that reduces its requests, so that whole requests are not kept in memory.
 type slimming struct {
 	from watch.Interface
 	to   chan watch.Event
@@ -75,10 +75,8 @@ func newSlimming(from watch.Interface) *slimming {
 	return w
 }
 
-// ResultChan implements [watch.Interface].
 func (w *slimming) ResultChan() <-chan watch.Event { return w.to }
 
-// Stop implements [watch.Interface].
 func (w *slimming) Stop() { w.stop() }
 
 func (w *slimming) pass() {
@@ -95,8 +93,8 @@ func (w *slimming) pass() {
 	}
 }
 
-// slim removes what [Of] does not need, and cuts what is larger than its limits. A cut value is still one longer than
-// its limit, so that [Parse] refuses it.
+// slim removes what [Of] does not need, and shortens values that exceed their limits to one more than the limit, so
+// that [Parse] still refuses them.
 func slim(object *certificatesv1.CertificateSigningRequest) {
 	object.ObjectMeta = metav1.ObjectMeta{
 		Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,
@@ -119,7 +117,7 @@ func slim(object *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// cut returns a copy of the beginning, so that the whole can be freed.
+// cut copies the first elements, so that the memory of the rest can be freed.
 func cut[T any](all []T, most int) []T { return slices.Clone(all[:min(len(all), most)]) }
 
 func bookmark(annotations map[string]string) map[string]string {

@@ -61,11 +61,11 @@ func (a attributes) giveExtended(file *os.File) error {
 	for name, value := range a.extended {
 		there, set := has[name]
 		if set && bytes.Equal(there, value) {
-			continue // a label that the directory gave; to set it again may be forbidden
+			continue // the directory gave the file this label; setting it again may be forbidden
 		}
 		err := unix.Fsetxattr(int(file.Fd()), name, value, 0)
 		if errors.Is(err, unix.EPERM) && !set && strings.HasPrefix(name, "security.") {
-			continue // the kernel gave the new file no such label, so it does not enforce one
+			continue // the kernel gave the new file no label, so it does not enforce labels
 		}
 		if err != nil {
 			return fmt.Errorf("set %s of %s: %w", name, file.Name(), err)
@@ -74,8 +74,8 @@ func (a attributes) giveExtended(file *os.File) error {
 	return nil
 }
 
-// madeOfContent are attributes that the kernel computes from a file's content and other attributes. With those of the
-// old file, the new file could not be read.
+// madeOfContent are attributes that the kernel computes from a file's content and other attributes. A new file with
+// those of the old file could not be read.
 var madeOfContent = []string{"security.ima", "security.evm"}
 
 // extendedOf reads a file's extended attributes, except [madeOfContent]; none if the file system has no
@@ -95,7 +95,7 @@ func extendedOf(path string) (map[string][]byte, error) {
 		}
 		value, err := grown(func(buffer []byte) (int, error) { return unix.Getxattr(path, name, buffer) })
 		if errors.Is(err, unix.ENODATA) {
-			continue // it was just removed
+			continue // the attribute was just removed
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", name, path, err)

@@ -13,8 +13,8 @@ import (
 // directoryMode is the mode of new directories.
 const directoryMode = 0o755
 
-// MakeDirectory creates a directory and its missing parents, with mode 0755 whatever the umask is. It does not
-// change an existing one.
+// MakeDirectory creates a directory and its missing parents, with mode 0755 whatever the umask is. It does not change
+// an existing directory.
 func MakeDirectory(path string) error {
 	err := os.Mkdir(path, directoryMode)
 	if above := filepath.Dir(path); errors.Is(err, os.ErrNotExist) && above != path {

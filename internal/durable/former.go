@@ -83,15 +83,15 @@ func (f *FormerFile) restore() (bool, error) {
 	return true, Overwrite(f.Path, f.content, info.Mode().Perm())
 }
 
-// maxFormerAge is the maximum age of a copy that Recover restores: the content of an older one may not work any more.
+// maxFormerAge is the maximum age of a copy that Recover restores. The content of an older copy may not work any more.
 const maxFormerAge = time.Hour
 
 // changedWithin is the maximum time from [FormerFile.Keep] until the program has changed the file, including its wait
 // for [Lock].
 const changedWithin = 2 * lockTimeout
 
-// Interrupted returns when the file was changed, if an interrupted program left a copy of it within the last hour and
-// no other program has changed the file later; zero otherwise.
+// Interrupted returns when an interrupted program changed the file. It returns zero if the program left no copy within
+// the last hour, or if another program has changed the file since.
 func (f *FormerFile) Interrupted() (changed time.Time, err error) {
 	kept, err := os.Stat(f.CopyPath)
 	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > maxFormerAge { // a clock may have been wrong

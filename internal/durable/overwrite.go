@@ -15,15 +15,15 @@ import (
 // maxOverwrite is the maximum size of a file that is overwritten.
 const maxOverwrite = 1 << 20
 
-// Overwrite writes new content into a text file without replacing the file, so that a container into which the file
-// is mounted has the new content too. The mode is this one whatever the umask is. It creates the file and its
-// directory if they are missing.
+// Overwrite writes new content into a text file without replacing the file, so that a container that mounts the file
+// has the new content too. The file gets this mode whatever the umask is. Overwrite creates a missing file and a
+// missing directory.
 //
-// It first writes the content to a temporary file and reads it again, and reserves space: if the disk is full, the
-// old content stays. Then it writes the new content over the old one with one call, with line breaks to the end of a
-// longer old content, and cuts those off. So the file is never empty, even after a crash of the host. But a program
-// that reads during the call may get parts of both. The caller must then make programs that use the file read it
-// again.
+// Overwrite first writes the content to a temporary file and reads it again, and reserves space: if the disk is full,
+// the old content stays. Then it overwrites the old content with one call. If the old content is longer, that call
+// writes line breaks over the rest, which Overwrite then cuts off. So the file is never empty, even after a crash of
+// the host. But a program that reads during the call may get parts of both. The caller must then make programs that use
+// the file read it again.
 func Overwrite(path string, content []byte, mode fs.FileMode) error {
 	if len(content) > maxOverwrite {
 		return fmt.Errorf("%s %w: it would have more than %d bytes", path, ErrTooLarge, maxOverwrite)
@@ -84,7 +84,7 @@ func overwriteOpen(file *os.File, content []byte, mode fs.FileMode) error {
 	return file.Sync()
 }
 
-// filled appends line breaks to content, to the length of the content that it overwrites.
+// filled adds line breaks to content until it is as long as the content that it overwrites.
 func filled(content []byte, size int64) []byte {
 	if missing := min(size, maxOverwrite) - int64(len(content)); missing > 0 {
 		return append(bytes.Clone(content), bytes.Repeat([]byte("\n"), int(missing))...)

@@ -43,8 +43,8 @@ func (r Replacement) Swap() error {
 	return syncDirectory(filepath.Dir(r.Path))
 }
 
-// SwapAll replaces several files, one right after the other, and then makes that durable. Only during the renames can a
-// program that reads several of the files find old and new ones. SwapAll returns how many files it has replaced.
+// SwapAll replaces several files, one right after the other, and then makes that durable. A program that reads the
+// files during the renames may find old and new ones. SwapAll returns how many files it has replaced.
 func SwapAll(replacements ...Replacement) (done int, err error) {
 	directories := map[string]bool{}
 	for _, r := range replacements {
@@ -102,7 +102,7 @@ func edit(path string, limit int64, change func([]byte) ([]byte, error), prepare
 	return written && err == nil, err
 }
 
-// swapped replaces the file by what was prepared, or removes the temporary file.
+// swapped replaces the file by the prepared one. If there is an error, it removes the temporary file.
 func swapped(r Replacement, err error) error {
 	if err != nil {
 		return err

@@ -1,3 +1,3 @@
-// Package envoy knows the pods of Contour's Envoy, and when one of them hangs: its proxy runs but does not
-// become ready, which Kubernetes does not repair.
+// Package envoy finds pods of Contour's Envoy that hang: the proxy runs but does not become ready, which Kubernetes
+// does not repair.
 package envoy

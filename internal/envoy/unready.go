@@ -20,8 +20,8 @@ const (
 )
 
 // Unready reports whether the pod hangs: it runs, is not being deleted, its shutdown-manager is ready, its proxy is
-// not, and the kubelet reports that not all containers are ready. since is the earliest time from which all of that can
-// have been so, by the kubelet's clock. It is not before the last start of either container. It ignores static pods:
+// not, and the kubelet reports that not all containers are ready. since is the earliest time at which all of that can
+// have begun, by the kubelet's clock, and not before the last start of either container. Unready ignores static pods:
 // they are not Contour's, whatever their name is, and come back after a deletion.
 func Unready(pod kube.Pod) (since time.Time, unready bool) {
 	status := pod.Status

@@ -45,7 +45,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// joined joins the failures of all endpoints to an error with one line.
+// joined joins the errors of all endpoints into one error of one line.
 func joined(failures []error) error {
 	all := failures[0]
 	for _, failure := range failures[1:] {

@@ -13,8 +13,8 @@ import (
 // alertTimeout limits the wait for a server's TLS alert that it refuses the client's certificate.
 const alertTimeout = time.Second
 
-// explain replaces the error of a failed connection by its reason, if it can find the reason. A server refuses the client's
-// certificate only after the client has a connection, so that gRPC mostly reports only a broken pipe.
+// explain replaces the error of a failed connection by its reason, if it can find the reason. A server refuses the
+// client's certificate only after the connection is made, and gRPC then usually reports only a broken pipe.
 func explain(ctx context.Context, endpoint string, credentials *tls.Config, err error) error {
 	var answer rpctypes.EtcdError
 	if errors.As(err, &answer) || ctx.Err() != nil {

@@ -33,11 +33,9 @@ import (
 // member has the node's name and another address.
 // ErrNoMember: the node has no member.
 //
-// A member that never started has no name yet, so it may belong to a node that is
-// joining at the address right now. kubeadm adds the member after the Node, whose
-// URL is then among others: such a member is ErrAmbiguous until it has started. A
-// Node can join after others were listed, so list both again before the removal,
-// and call [Confirm].
+// A member that never started has no name yet, so it may belong to a node that is joining at the address right now.
+// kubeadm creates the Node before it adds the member. Then the URL is in others, and the member is ErrAmbiguous until
+// it has started. A Node can join after others were listed, so list both again before the removal, and call [Confirm].
 func Match(members []Member, node string, peerURLs, others []string) (Member, error) {
 	var named, elsewhere, nameless []Member
 	for _, m := range members {

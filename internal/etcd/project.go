@@ -36,15 +36,12 @@ type Projection struct {
 //	     6       4            2  5 voters: two more may be lost
 //	     7       4            3  6 voters: two more may be lost
 //
-// The removal of a dead voter never makes quorum harder to reach. The removal of a
-// healthy one can: of three voters, one of them dead, it leaves one healthy voter of
-// two, and etcd stops for good. So the projection refuses the removal if fewer healthy
-// voters would remain than their quorum, or if there is no quorum now. Learners do
-// not vote, so their removal never costs quorum. A voter that never started counts
-// as a dead one: it is part of n.
+// The removal of a dead voter never makes quorum harder to reach. The removal of a healthy voter can: if one of three
+// voters is dead, one healthy voter of two remains, and etcd stops for good. So the projection refuses the removal if
+// fewer healthy voters would remain than their quorum, or if there is no quorum now. Learners do not vote, so their
+// removal never costs quorum. A voter that never started counts as dead: it is part of n.
 //
-// etcd itself refuses some of these, but only at the removal, which in a purge comes
-// after steps that cannot be undone.
+// etcd itself refuses some of these removals, but in a purge only after steps that cannot be undone.
 func ProjectRemoval(members []Member, health []EndpointHealth, remove ID) Projection {
 	healthy := make(map[ID]bool)
 	for _, h := range health {

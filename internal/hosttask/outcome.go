@@ -115,8 +115,8 @@ func shortened(reason string) string {
 	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
 }
 
-// lastLines is the number of lines at the end of a log in which EKCO searches the outcome. The outcome may not be the
-// last line, because a log can change the order of lines of standard output and standard error.
+// lastLines is the number of lines at the end of a log in which EKCO searches for the outcome. The outcome need not be
+// the last line, because a log can reorder lines of standard output and standard error.
 const lastLines = 5
 
 // outcomeOf reads the outcome from the end of a log.

@@ -34,7 +34,7 @@ type places struct {
 func newPlaces() places { return places{asking: make(chan struct{}, 1), byName: map[string]bool{}} }
 
 // take waits for a place, first come, first served. under must list the unfinished pods in the cluster, which need
-// places, including pods of an earlier EKCO process.
+// places too, even if an earlier EKCO process created them.
 func (p *places) take(ctx context.Context, name string, under func(context.Context) ([]string, error)) error {
 	late := time.NewTimer(waitTimeout)
 	defer late.Stop()

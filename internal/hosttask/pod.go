@@ -51,8 +51,8 @@ func (t Task) pod(namespace string, owner Owner) (json.RawMessage, error) {
 			Annotations: map[string]string{AnnotationAction: owner.Action, AnnotationStep: owner.Step, annotationStart: t.start().String()},
 		},
 		Spec: corev1.PodSpec{
-			// NodeName bypasses the scheduler, which may not run. No label identifies a node reliably. A cordoned
-			// node also takes the pod.
+			// NodeName bypasses the scheduler, which may be down, and works on a cordoned node. No label identifies a
+			// node reliably.
 			NodeName:                      t.Node,
 			HostNetwork:                   t.HostNetwork,
 			RestartPolicy:                 corev1.RestartPolicyNever,

@@ -43,7 +43,7 @@ type TaskStatus struct {
 	Result json.RawMessage
 }
 
-// overduePeriod is the time after its deadline for which a kubelet may still report a pod as running.
+// overduePeriod is how long after its deadline a pod may still be reported as running by the kubelet.
 const overduePeriod = 15 * time.Second
 
 // hopelessReasons are the reasons of a waiting container that will not disappear soon. If an image cannot be pulled,
@@ -55,8 +55,8 @@ var hopelessReasons = []string{
 	"PreCreateHookError", "PreStartHookError", "PostStartHookError",
 }
 
-// stateOf returns the state of a pod. age is the time since EKCO first saw the pod. If the program has ended, stateOf
-// returns Running and sets ended, because it does not read the outcome in the log.
+// stateOf returns the state of a pod. age is the time since EKCO first saw the pod. stateOf does not read the log, so
+// if the program has ended, it returns Running and sets ended.
 func (t Task) stateOf(pod *corev1.Pod, age time.Duration) (status TaskStatus, ended bool) {
 	status = TaskStatus{State: Lost}
 	waits := waitingState(pod)

@@ -64,7 +64,7 @@ func (t *Tasks) sweepIf(ctx context.Context, may func() bool, trouble *string, s
 // Sweep removes the unattended pods of host tasks that cannot succeed any more. A pod is unattended if a killed EKCO
 // created it and its step does not continue: the step is held, or its record was lost. Sweep keeps a pod whose program
 // runs. It also keeps a succeeded pod while its action is open, since the step may still read the outcome. The journal
-// needs no extra record of a removal: the start of the step implies it.
+// needs no record of the removal, because the start of the step implies it.
 func (t *Tasks) Sweep(ctx context.Context, open func(action string) bool) error {
 	return t.sweepWhere(ctx, func(pod *corev1.Pod) (string, error) {
 		if pod.Status.Phase == corev1.PodSucceeded && t.age(pod) > unclaimedTimeout && !open(pod.Annotations[AnnotationAction]) {
@@ -89,7 +89,7 @@ func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 	})
 }
 
-// sweepWhere removes the unattended pods for which the function which returns a reason.
+// sweepWhere removes the unattended pods for which which returns a reason.
 func (t *Tasks) sweepWhere(ctx context.Context, which func(*corev1.Pod) (why string, err error)) error {
 	pods, err := t.pods(ctx)
 	if err != nil {

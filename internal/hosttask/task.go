@@ -39,8 +39,8 @@ type Task struct {
 	// Then is an optional second program. It runs after EKCO's program has succeeded, with the same /tmp. The task
 	// succeeds when the second program exits with 0.
 	Then *Program `json:"then,omitempty"`
-	// LosesNode is set if the program may cut off its node. Then the kubelet may not be able to report that the program
-	// runs. So EKCO keeps waiting while the node does not answer, and keeps the pod when EKCO ends.
+	// LosesNode is set if the program may cut off its node, so that the kubelet cannot report that the program runs. So
+	// EKCO keeps waiting while the node does not answer, and keeps the pod when EKCO ends.
 	LosesNode bool `json:"loses_node,omitempty"`
 	// Trial is set if the program reports the result of a change and then waits until [AnnotationConfirmed] on its pod
 	// is "true". If the confirmation takes too long, the program undoes the change. The program must not cut off its node

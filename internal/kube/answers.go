@@ -23,7 +23,6 @@ type lackingError struct {
 	cause          error
 }
 
-// Error implements error.
 func (e *lackingError) Error() string {
 	// The text of e.cause already names the permission, so use only the API server's text.
 	if status, is := errors.AsType[*apierrors.StatusError](e.cause); is {

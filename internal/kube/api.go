@@ -90,8 +90,8 @@ type Controller struct{ Kind, Name string }
 type PodStatus struct {
 	// Phase is "Running", for example.
 	Phase string
-	// NotReadySince is the time since which not all containers of the pod are ready. It is zero if they are ready,
-	// if the pod is being deleted, or if the time is unknown.
+	// NotReadySince is since when not all containers of the pod are ready. It is zero if all are ready, if the pod is
+	// being deleted, or if the time is unknown.
 	NotReadySince time.Time
 	Containers    []Container
 }

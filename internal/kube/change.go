@@ -15,7 +15,7 @@ type Change[T, F any] struct {
 	Facts func(read *T) (facts F, uid string, err error)
 	// Lacks returns a text about the facts that are not as requested yet, or "".
 	Lacks func(F) string
-	// Moved returns a text if another client has changed the object so that the change must not be made, or "".
+	// Moved returns a text if the change must not be made because another client has changed the object, or "".
 	Moved func(F) string
 	// Write makes the change. It must fail if the object has another version than raw.
 	Write func(raw json.RawMessage, read *T) (json.RawMessage, error)

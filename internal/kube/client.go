@@ -115,10 +115,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Probe checks that the API server is ready. Every authenticated account has this permission. If the server reports
-// that it is not ready, Probe also reads a Node, which comes from etcd, because one of the server's many readiness
-// checks can fail for days while everything else works. The error wraps ErrUnavailable unless ctx ended. A refused
-// request also shows that the server works, so Probe returns no error.
+// Probe checks that the API server is ready. Every authenticated account has this permission. The error wraps
+// ErrUnavailable unless ctx ended. One of the server's many readiness checks can fail for days while everything else
+// works. So if the server reports that it is not ready, Probe also reads a Node, which comes from etcd. A refused
+// request shows that the server works, so Probe then returns no error.
 func (c *Client) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Sentinel returns the sentinel error of this package that matches an error of this package or of client-go, or nil.
-// For an error of client-go it never returns ErrOtherUID, because the API server reports another UID as a conflict.
+// Sentinel returns the sentinel error of this package that matches an error of this package or of client-go, or nil. It
+// never returns ErrOtherUID for an error of client-go, because the API server reports another UID as a conflict.
 func Sentinel(err error) error {
 	for _, known := range []error{ErrNotFound, ErrForbidden, ErrOtherUID, ErrConflict, ErrReadOnly, ErrUnavailable} {
 		if errors.Is(err, known) {
@@ -37,7 +37,7 @@ func Sentinel(err error) error {
 	return nil
 }
 
-// Retry calls change again while it returns the error conflict, at most five times in total. Such an error means that
+// Retry calls change until it returns another result than the error conflict, at most five times. That error means that
 // another client has changed the object, so change must read the object each time.
 func Retry(conflict error, change func() error) error {
 	return retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, conflict) }, change)
@@ -67,7 +67,7 @@ func noAnswer(code int) bool {
 		code == http.StatusTooManyRequests || code == http.StatusUnauthorized
 }
 
-// etcdWithoutQuorum reports whether the API server returned an error of etcd that means that etcd has no quorum.
+// etcdWithoutQuorum reports whether the API server returned etcd's error that etcd has no quorum.
 func etcdWithoutQuorum(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "etcdserver: no leader") || strings.Contains(text, "etcdserver: request timed out")

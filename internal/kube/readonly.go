@@ -16,14 +16,14 @@ var ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing w
 
 type readsOnlyKey struct{}
 
-// ReadsOnly returns a context for programs in pods, and for requests to pods, that only read. Without this context, a
-// program or request counts as a change, because only the caller knows its effect.
+// ReadsOnly returns a context for requests to pods, and for programs in pods, that only read. Without it, they count as
+// changes, because only the caller knows their effect.
 func ReadsOnly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, readsOnlyKey{}, true)
 }
 
-// readOnly sends requests that only read, and refuses all other requests with ErrReadOnly. It does not list the
-// requests that change something, so it cannot miss one.
+// readOnly sends requests that are known to only read, and refuses all others with ErrReadOnly, so that it cannot miss
+// a request that changes something.
 type readOnly struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = (*readOnly)(nil)

@@ -8,9 +8,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ServerTime implements [API]. It adds the time since the last answer to the header Date of that answer. The result can
-// be wrong by the duration of that request, by a second (Date has whole seconds), and by the time that this machine has
-// slept since the answer. There is no result before the first answer.
+// ServerTime implements [API]. It adds the time since the last answer to that answer's header Date. The result can be
+// wrong by the duration of that request, by a second (Date has whole seconds), and by the time for which this machine
+// has slept since the answer. There is no result before the first answer.
 func (c *Client) ServerTime() (time.Time, bool) { return c.serverClock.now() }
 
 // serverClock has the API server's time in its last answer.

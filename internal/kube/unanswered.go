@@ -65,8 +65,8 @@ func clientError(request *http.Request, err error) error {
 	return &url.Error{Op: request.Method, URL: request.URL.Redacted(), Err: err}
 }
 
-// isFinite reports whether an answer has an expected end. A watch has none, and its readers handle every end. An
-// upgraded connection has none either.
+// isFinite reports whether an answer has an expected end. The answers of a watch and of an upgraded connection have
+// none, and their readers handle every end.
 func isFinite(request *http.Request, response *http.Response) bool {
 	return response.StatusCode != http.StatusSwitchingProtocols && request.URL.Query().Get("watch") == ""
 }
@@ -77,7 +77,6 @@ type watchedBody struct {
 	broken func(error)
 }
 
-// Read implements [io.Reader].
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {

@@ -11,7 +11,7 @@ import (
 
 // Edit is the result of RemoveEndpoint.
 type Edit struct {
-	// Text is the new text; it equals the old one if there was nothing to do.
+	// Text is the new text. It equals the old text if nothing had to be changed.
 	Text string
 	// Removed is set if the node was listed.
 	Removed bool
@@ -22,13 +22,12 @@ type Edit struct {
 // Changed reports whether Text must be written.
 func (e Edit) Changed() bool { return e.Removed || e.Repaired }
 
-// RemoveEndpoint removes a node from the API endpoints of a ClusterStatus, the value of ClusterStatusKey. It
-// also repairs a document in lower case, which old EKCO versions wrote and kubeadm cannot read, even if the
-// node is not in it.
+// RemoveEndpoint removes a node from the API endpoints of a ClusterStatus, the value of ClusterStatusKey. Even if the
+// node is not listed, it also repairs a document in lower case, which old EKCO versions wrote and kubeadm cannot read.
 //
-// It edits the text: every well-formed line about other things stays byte for byte, with comments and order.
-// Before it returns, it parses the result and compares it. For a document that EKCO does not understand, it
-// returns ErrUnknownShape and no text.
+// It edits the text: every well-formed line about other things stays byte for byte, with comments and order. It parses
+// the result and compares it before it returns. For a document that EKCO does not understand, it returns
+// ErrUnknownShape and no text.
 func RemoveEndpoint(clusterStatus, node string) (Edit, error) {
 	before, err := parse(clusterStatus)
 	if err != nil {
@@ -59,7 +58,7 @@ func RemoveEndpoint(clusterStatus, node string) (Edit, error) {
 	return edit, nil
 }
 
-// compare checks that the new text equals the old one without the node.
+// compare checks that the new text equals the old text without the node.
 func compare(before *status, text, node string) error {
 	after, err := parse(text)
 	if err != nil {
@@ -89,7 +88,7 @@ func sameValues(a, b map[string]*yaml.Node) bool {
 
 // lines is a text under edit. Lines keep their numbers.
 type lines struct {
-	// text holds the lines with their ends; a removed one is empty.
+	// text holds the lines with their ends. A removed line is empty.
 	text []string
 }
 
@@ -157,8 +156,8 @@ func (l *lines) replace(key *yaml.Node, old, with string) error {
 	return nil
 }
 
-// wantBlockKey checks that the key begins its line. YAML has more kinds of line ends than this text is split
-// at, so the line may not exist.
+// wantBlockKey checks that the key begins its line. YAML knows more line breaks than the text is split at, so the line
+// may not exist.
 func (l *lines) wantBlockKey(key *yaml.Node) error {
 	at := key.Column - 1
 	if key.Line > len(l.text) || at > len(l.text[key.Line-1]) || strings.TrimLeft(l.text[key.Line-1][:at], " ") != "" {

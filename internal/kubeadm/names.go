@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Where kubeadm keeps what EKCO needs.
+// The places at which kubeadm stores what EKCO needs.
 const (
 	// ConfigMapNamespace and ConfigMapName name kubeadm's ConfigMap.
 	ConfigMapNamespace = "kube-system"

@@ -17,9 +17,8 @@ func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %s; edit it by hand", ErrUnknownShape, fmt.Sprintf(format, args...))
 }
 
-// The keys of a ClusterStatus, and their lower-case forms. EKCO before 0.26.4
-// wrote the document with the latter, with kind and apiVersion below a key of
-// their own (ekco#107).
+// The keys of a ClusterStatus, and their lower-case forms. EKCO before 0.26.4 wrote the document in lower case, with
+// kind and apiVersion below a separate key (ekco#107).
 const (
 	keyEndpoints  = "apiEndpoints"
 	keyAPIVersion = "apiVersion"
@@ -116,7 +115,7 @@ func decode(text string) (*yaml.Node, error) {
 	return root, check(root)
 }
 
-// check refuses what cannot be edited safely as text.
+// check returns an error for a document that cannot be edited safely as text.
 func check(node *yaml.Node) error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
 		return unknown("line %d has an anchor or an alias", node.Line)

@@ -44,7 +44,7 @@ func (f File) Check(server string) error {
 	return nil
 }
 
-// server returns the server of its first cluster. [File.SetServer] gives all clusters the same server.
+// server returns the server of the first cluster. [File.SetServer] gives all clusters the same server.
 func (f File) server() (string, error) {
 	content, err := durable.Read(f.Path, largest)
 	if err != nil {
@@ -57,8 +57,8 @@ func (f File) server() (string, error) {
 	return entries[0].from(), nil
 }
 
-// SetServer sets the server of each of its clusters, and returns the server that each had before. If anything changes,
-// it replaces the file atomically, with the mode, owner and attributes of the old one.
+// SetServer sets the server of each of its clusters, and returns the former server of each. If anything changes, it
+// replaces the file atomically and keeps the mode, owner and attributes.
 func (f File) SetServer(server string) ([]Change, error) {
 	var changes []Change
 	_, err := durable.Edit(f.Path, largest, func(content []byte) (changed []byte, err error) {

@@ -109,7 +109,7 @@ func resolved(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// valueOf returns the value of a key; nil if it is no mapping or has no such key.
+// valueOf returns the value of a key. It returns nil if mapping is no mapping or has no such key.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping.Kind != yaml.MappingNode {
 		return nil
@@ -122,7 +122,7 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// wanted is the content with the servers set, as plain values.
+// wanted returns the content with the new servers, as decoded YAML.
 func wanted(content []byte, server string) (map[string]any, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(content, &values); err != nil {

@@ -124,7 +124,7 @@ const askInterval = time.Second
 func await(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, askInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		if err := ask(ctx); err == nil || last == nil || ctx.Err() == nil { // when ctx ends, the error before it says more
+		if err := ask(ctx); err == nil || last == nil || ctx.Err() == nil { // when ctx ends, the earlier error says more
 			last = err
 		}
 		return last == nil, nil

@@ -36,10 +36,9 @@ type Move struct {
 	LeaseRenewed func(ctx context.Context, server string) (time.Time, error)
 }
 
-// Do changes the files, and returns the changes of each after the kubelet has renewed its Lease through the
-// new server. It fails without a change if no API server of the kubelet's cluster answers there. If the
-// kubelet does not renew its Lease within a minute, or ctx ends first, it restores the files, restarts the
-// kubelet again, and fails.
+// Do changes the files and returns the changes of each, after the kubelet has renewed its Lease through the new server.
+// It fails without a change if no API server of the kubelet's cluster answers there. If the kubelet does not renew its
+// Lease within a minute, or ctx ends first, Do restores the files, restarts the kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	recovered, err := m.recover(ctx)
 	if err != nil {
@@ -66,8 +65,8 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	return moved.changes, RemoveFormer(m.Files)
 }
 
-// recover restores the files after an interrupted change, and reports whether they had other content. If the kubelet
-// works with the new server of that change, recover instead writes the new server into all files, because the former
+// recover restores the files after an interrupted change, and reports whether they had other content. But if the
+// kubelet works with the new server of that change, recover writes that server into all files, because the former
 // server may be gone.
 func (m Move) recover(ctx context.Context) (recovered bool, err error) {
 	former, interrupted := formerOf(m.Files), false
@@ -136,7 +135,7 @@ func (m *move) change() error {
 	return nil
 }
 
-// restore undoes the change, even if ctx has ended. It returns the error cause, joined with its own error if it fails.
+// restore undoes the change, even if ctx has ended. It returns cause, joined with its own error if it fails.
 func (m *move) restore(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RestoreTimeout)
 	defer cancel()
@@ -158,7 +157,7 @@ func (m *move) restore(ctx context.Context, cause error) error {
 	return fmt.Errorf("%w; the former server was restored in its kubeconfigs", cause)
 }
 
-// formerOf returns the copy of each file, which remains until the kubelet works with the new server.
+// formerOf returns the copy of each file. The copies remain until the kubelet works with the new server.
 func formerOf(files []File) (former []*durable.FormerFile) {
 	for _, file := range files {
 		former = append(former, &durable.FormerFile{Path: file.Path, CopyPath: file.Path + durable.FormerSuffix, Limit: largest})

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// plainURL matches addresses that need no quotes in YAML, except for brackets, and no
-// escapes within quotes.
+// plainURL matches addresses that, except for brackets, need no quotes in YAML and no escapes in quotes.
 var plainURL = regexp.MustCompile(`^https://[A-Za-z0-9._~%:\[\]/-]+$`)
 
 // CheckServer returns an error unless server can be the address of an API server.
@@ -21,13 +20,13 @@ func CheckServer(server string) error {
 	return nil
 }
 
-// wrong returns what is wrong with an address, or "".
+// wrong returns the reason why an address is invalid, or "".
 func wrong(server string) string {
 	scheme, _, has := strings.Cut(server, "://")
 	switch {
 	case !has:
 		return "it has no scheme"
-	case scheme != "https": // over http nothing proves the server, and a token is sent in plain text
+	case scheme != "https": // http does not authenticate the server, and sends a token in plain text
 		return "its scheme is not https"
 	}
 	parsed, err := url.Parse(server)

@@ -13,7 +13,7 @@ import (
 // span is a part of the text.
 type span struct{ from, to int }
 
-// spliced returns the text with each server replaced, or nil if it cannot find the exact position of one.
+// spliced returns the text with each server replaced, or nil if it cannot find the exact position of a server.
 func spliced(content []byte, entries []entry, server string) []byte {
 	lines := lineStarts(content)
 	var spans []span
@@ -39,7 +39,7 @@ func spliced(content []byte, entries []entry, server string) []byte {
 	return out.Bytes()
 }
 
-// quotedLike returns the server in the quotes of the old one, or in the quotes that it needs.
+// quotedLike returns the server in the quotes of the old server, or in the quotes that it needs.
 func quotedLike(quote byte, server string) string {
 	switch {
 	case quote == '\'', quote == '"':

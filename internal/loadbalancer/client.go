@@ -91,14 +91,14 @@ func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
 	return all, nil
 }
 
-// replaced is the maximum time until a kubelet has ended the pod of a former manifest: it checks the manifests every
-// 20 s, and a container has 30 s to end.
+// replaced is how long a kubelet may take to end the pod of a former manifest: it checks the manifests every 20 s, and
+// a container has 30 s to end.
 const replaced = 50 * time.Second
 
 // CheckRunning returns an error unless a pod of HAProxy runs with the manifest of its host. The pod must have started
-// after the manifest was written, because at first the API server may still have the pod of an earlier attempt.
-// CheckRunning accepts an older pod if it is not replaced in time, because an interrupted attempt may have written the
-// same manifest.
+// after the manifest was written, because at first the API server may still report the pod of an earlier attempt. But
+// if an older pod is not replaced in time, CheckRunning accepts it: an interrupted attempt may have written the same
+// manifest.
 func CheckRunning(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
 	if time.Since(written) >= replaced {
 		written = time.Time{}

@@ -61,18 +61,17 @@ var answers = regexp.MustCompile(`^(2..|401|403|429)$`)
 // backend is the name of the backend, without the hash of the configuration.
 const backend = "kubernetes-primaries"
 
-// Backend returns the name of the backend in a configuration that [Config] returned. Each
-// configuration has another name. After every start and reload, HAProxy logs it in the first line
-// about each server's health, so the log shows which configuration HAProxy runs with.
+// Backend returns the name of the backend in a configuration that [Config] returned. Each configuration has another
+// name. The first line that HAProxy logs about a server's health, after every start and reload, contains the name. So
+// the log shows which configuration HAProxy runs with.
 func Backend(config string) string {
 	_, rest, _ := strings.Cut(config, "default_backend ")
 	name, _, _ := strings.Cut(rest, "\n")
 	return name
 }
 
-// renamed returns the configuration with another backend name if the present file has the same backend name but other
-// content: an administrator has changed the file. If HAProxy ran with that file, its log would look the same as with the
-// new configuration.
+// renamed returns the configuration with another backend name, if the present file has the same name but other content
+// because an administrator has changed it. Otherwise HAProxy's log would look the same with either file.
 func renamed(config, present string) string {
 	name := Backend(config)
 	second := strings.ReplaceAll(config, name, name+"-2")

@@ -92,7 +92,7 @@ func (h Host) works(files formerFiles) (bool, error) {
 }
 
 // keepFormer copies the files for [Host.Recover]. It does nothing if [Host.Confirm] is nil. If only the configuration
-// was missing, restoring keeps the new configuration with the old manifest.
+// was missing, a restore keeps the new configuration and the old manifest.
 func (h Host) keepFormer() (formerFiles, error) {
 	if h.Confirm == nil {
 		return nil, nil

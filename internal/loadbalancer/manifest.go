@@ -140,8 +140,8 @@ func writeManifest(path string, want manifest) (has manifest, written bool, err 
 // restored.
 const restartedAnnotation = "ekco.kurl.sh/restarted"
 
-// triggerRestart changes only an annotation of the manifest, so that the kubelet restarts HAProxy. The liveness probe alone
-// may not restart it: a probe that only opens a connection does not notice that HAProxy reaches no API server.
+// triggerRestart changes only an annotation of the manifest, so that the kubelet restarts HAProxy. The liveness probe
+// alone is not enough: a probe that only opens a connection does not notice that HAProxy reaches no API server.
 func triggerRestart(path string) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {

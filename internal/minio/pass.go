@@ -48,10 +48,10 @@ const (
 	// answerTimeout is the time without an answer after which Run fails.
 	answerTimeout = 2 * time.Minute
 	// confirmDelay is the time after the end of a scan at which the server must still know the scan. If another client
-	// stops a scan, the server also reports the end, but forgets the scan within about a second.
+	// stopped the scan, the server also reports the end, but forgets the scan within about a second.
 	confirmDelay = 5 * time.Second
-	// minObjectAge is the minimum age of an object at the start of the scan: the scan must find older objects. It
-	// allows for differences between the clocks of servers.
+	// minObjectAge is how old an object must be at the start of the scan to be missed if it was not scanned. It allows
+	// for differences between the clocks of servers.
 	minObjectAge = 30 * time.Second
 )
 
@@ -204,8 +204,8 @@ func isDeleted(item s3.HealItem) bool {
 	return item.Detail != "" && !has && (len(item.After) > 0 || item.Of == 0)
 }
 
-// checkListed returns an error unless each object that another server lists was scanned. It ignores objects that did
-// not exist before the scan.
+// checkListed returns an error unless each object that another server lists was scanned. It ignores objects that were
+// modified after the start of the scan, or less than minObjectAge before.
 func (p *runningPass) checkListed(ctx context.Context, before []string) error {
 	buckets, err := p.Lister.Buckets(ctx)
 	if err != nil {
@@ -372,7 +372,6 @@ type explainedError struct {
 	error
 }
 
-// Error implements error.
 func (e *explainedError) Error() string { return e.text }
 
 // Key names the cause.

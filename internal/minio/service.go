@@ -18,7 +18,7 @@ import (
 type service struct{ corev1.Service }
 
 // selectors has the selector of the Service for each state. A selector that matches no pod disables the Service. EKCO
-// and kURL's installer disable it with different selectors. Every version of EKCO must know EKCO's.
+// and kURL's installer use different ones for that. Do not change EKCO's, because every version of EKCO must know it.
 var selectors = map[journal.MinioService]map[string]string{
 	journal.MinioServiceSingle:    {Label: singleName},
 	journal.MinioServiceHA:        {Label: App},

@@ -99,7 +99,7 @@ func (s Single) Lacks() string {
 	return fmt.Sprintf("pod %s of standalone MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
 }
 
-// Crowded returns the reason why replacing one pod would not disconnect all clients, or "".
+// Crowded returns the reason why clients would stay connected to another pod if one pod is replaced, or "".
 func (s Single) Crowded() string {
 	if s.Deployment != "" && s.Replicas > 1 {
 		return fmt.Sprintf("Deployment minio asks for %d pods, which would write to the same volume at the same time; scale it to 1", s.Replicas)

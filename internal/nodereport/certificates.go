@@ -20,14 +20,14 @@ import (
 type Certificate struct {
 	Path    string `json:"path"`
 	Subject string `json:"subject"`
-	// NotAfter is when it expires; if the file has several, the earliest.
+	// NotAfter is when the certificate, or the first of several in the file, expires.
 	NotAfter time.Time `json:"not_after"`
 	CA       bool      `json:"ca,omitempty"`
 }
 
 const maxCertificates = 40
 
-// The directories with certificates besides pki. Kubeconfigs have certificates too.
+// The directories with certificates, in addition to pki. Kubeconfigs have certificates too.
 const (
 	kubernetesDir = "/etc/kubernetes"
 	kubeletPKI    = "/var/lib/kubelet/pki"
@@ -53,7 +53,7 @@ func (h Host) certificates(r *Report) {
 	}
 }
 
-// keepCertificates keeps the certificates that expire first, at most this many, in the order of their paths.
+// keepCertificates keeps the certificates that expire first, up to the number most, and sorts them by path.
 func (r *Report) keepCertificates(most int) {
 	slices.SortStableFunc(r.Certificates, func(a, b Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	kept := min(len(r.Certificates), most)
@@ -80,7 +80,7 @@ func (h Host) candidates(r *Report) []string {
 	err := filepath.WalkDir(pki, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // a worker may have none
+			return nil // a worker may have no pki directory
 		case err != nil:
 			h.addMissing(r, h.onHost(path), err)
 		case !entry.IsDir() && strings.HasSuffix(path, ".crt"):
@@ -169,7 +169,7 @@ func clientCertificate(content []byte) ([]byte, error) {
 		} `yaml:"users"`
 	}
 	if err := yaml.Unmarshal(content, &config); err != nil {
-		return nil, errors.New("it is not a kubeconfig") // what cannot be read may be a key
+		return nil, errors.New("it is not a kubeconfig") // do not quote an unreadable file, which may be a key
 	}
 	var all []byte
 	for _, user := range config.Users {
@@ -193,7 +193,7 @@ func (h Host) readFile(path string) ([]byte, error) {
 	for range maxLinks {
 		target, err := os.Readlink(filepath.Join(h.Root, path))
 		if err != nil {
-			break // it is none, or what is wrong shows below
+			break // path is not a link; any other error occurs again below
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(path), target)

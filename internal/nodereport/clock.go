@@ -30,7 +30,7 @@ func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
 	}
-	_ = answer.Body.Close() // there is none
+	_ = answer.Body.Close() // an answer to HEAD has no body
 	date, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the API server's time: %w", err)
@@ -48,7 +48,7 @@ func head(ctx context.Context, url string, security *tls.Config) (*http.Response
 	return transport.RoundTrip(request)
 }
 
-// validFrom returns when a certificate that was refused because of the time became valid.
+// validFrom returns from when a certificate is valid that was refused because it is expired or not valid yet.
 func validFrom(err error) (time.Time, bool) {
 	var invalid x509.CertificateInvalidError
 	var shown *tls.CertificateVerificationError

@@ -35,8 +35,8 @@ func (h Host) disk(directory string) (disk Disk, there bool, err error) {
 	return Disk{Directory: directory, Size: stat.Blocks * block, Free: stat.Bfree * block}, true, nil
 }
 
-// checkNoLink returns an error if a directory of the host is a link, or below one: in the pod, the link points to
-// nothing, or to a directory of the image.
+// checkNoLink returns an error if a directory of the host, or a directory above it, is a link: in the pod, the link
+// points to nothing, or to a directory of the image.
 func (h Host) checkNoLink(directory string) error {
 	if above := filepath.Dir(directory); above != directory {
 		if err := h.checkNoLink(above); err != nil {

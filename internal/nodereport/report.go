@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Report is the state of a host. It must fit into the outcome of a host task: of long lists it has only some
-// entries (the certificates that expire first), and how many more there are.
+// Report is the state of a host. It must fit into the outcome of a host task. So of a long list it has only some
+// entries (for example, the certificates that expire first) and the number of the others.
 type Report struct {
 	Kernel string `json:"kernel,omitempty"`
 	// ClockAhead is how far the host's clock is ahead of the API server's, in seconds.
@@ -157,10 +157,10 @@ func (h Host) reason(why error) string {
 	return text
 }
 
-// clockTimeout is the timeout for the API server's time: without an answer there must be time for the rest.
+// clockTimeout is the timeout for the API server's time. It is short, because the other facts need time, too.
 const clockTimeout = 5 * time.Second
 
-// clockAhead compares the clocks at the middle of the request.
+// clockAhead returns how far this host's clock is ahead. It compares the clocks at the middle of the request.
 func (h Host) clockAhead(ctx context.Context) (*journal.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()

@@ -23,7 +23,6 @@ func newLimited(name string, kib int, stop context.CancelCauseFunc) *limited {
 
 var errTooLong = errors.New("wrote too much")
 
-// Write implements [io.Writer].
 func (l *limited) Write(p []byte) (int, error) {
 	if l.kept.Len()+len(p) > l.kib<<10 {
 		err := fmt.Errorf("%w: more than %d KiB to %s", errTooLong, l.kib, l.name)

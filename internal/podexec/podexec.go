@@ -76,12 +76,12 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 	return out.kept.Bytes(), problems.kept.Bytes(), exitCode, nil
 }
 
-// Interact is Exec of a program that reads stdin. It passes on the output while the program runs. After ctx has
-// ended, stdout and stderr may still be written to.
+// Interact is [Client.Exec] for a program that reads stdin. It passes on the output while the program runs. After ctx
+// has ended, stdout and stderr may still be written to.
 //
-// It uses WebSocket, and SPDY if that is refused: by old API servers, and if only the verb create is granted on
-// pods/exec, as by kURL, because a WebSocket begins with a GET. A refusal is remembered for ten minutes, or
-// until SPDY fails too.
+// It uses WebSocket, or SPDY if the API server refuses WebSocket. Old API servers do. Others do if EKCO has only the
+// verb create on pods/exec, as with kURL, because a WebSocket begins with a GET. Interact remembers a refusal for ten
+// minutes, or until SPDY fails too.
 func (c *Client) Interact(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
 	unsent := &unsent{}
 	executor, err := c.executor(c.url(pod, argv, stdin != nil), unsent)
@@ -149,7 +149,7 @@ func (c *Client) executor(at *url.URL, unsent *unsent) (remotecommand.Executor, 
 	if err != nil {
 		return nil, err
 	}
-	// If the upgrade failed, nothing was started.
+	// If the upgrade failed, no program was started, so SPDY can be tried.
 	return remotecommand.NewFallbackExecutor(webSocket, overSPDY, func(err error) bool {
 		refused := streaming.IsUpgradeFailure(err) || streaming.IsHTTPSProxyError(err)
 		if refused {
@@ -165,7 +165,6 @@ type unsent struct {
 	err  error
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (u *unsent) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := u.next.RoundTrip(request)
 	if err != nil {

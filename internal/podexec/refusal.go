@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// refusalLasts is how long a refused WebSocket is not tried.
+// refusalLasts is how long WebSocket is not tried after a refusal.
 const refusalLasts = 10 * time.Minute
 
 // refusal is when a WebSocket was last refused.

@@ -31,7 +31,7 @@ type API interface {
 	// returns kube.ErrReadOnly unless ctx is a kube.ReadsOnly.
 	Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
 	// Interact is Exec for a program that reads stdin. It copies the output while the program runs. It may still write
-	// to stdout and stderr after ctx has ended. EKCO does not check the contents of stdin for changes.
+	// to stdout and stderr after ctx has ended. EKCO does not check whether stdin has commands that change something.
 	Interact(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error)
 	// OSDDeployments returns the Deployments of all OSDs of the cluster, sorted by name. The list is empty if Rook is
 	// not installed.

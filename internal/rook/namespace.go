@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// inNamespace returns kube.ErrNotFound for objects in Rook's namespace if the namespace is gone or being deleted. Without
-// it, the error would be kube.ErrForbidden: the roles with EKCO's permissions are deleted together with the namespace.
+// inNamespace returns kube.ErrNotFound for objects in Rook's namespace if the namespace is gone or being deleted. The
+// API server then returns kube.ErrForbidden, because the roles with EKCO's permissions are deleted with the namespace.
 type inNamespace struct{ kube.Objects }
 
 // NamespaceRef names Rook's namespace.

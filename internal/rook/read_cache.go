@@ -17,8 +17,8 @@ type ReadCache struct {
 
 	mu      sync.Mutex
 	answers map[kube.Ref]answer
-	// changes counts EKCO's changes. It shows whether a change was made while a read was in progress: then the answer
-	// is not kept.
+	// changes counts EKCO's changes. A read during which it grows is not cached, because the answer may be from before
+	// the change.
 	changes int
 }
 

@@ -105,7 +105,7 @@ func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 	return err
 }
 
-// listOf returns the CephCluster. inUse reports whether it is the cluster that had the node, and Rook uses its list.
+// listOf returns the CephCluster. inUse is true if that is the node's cluster and Rook uses its list.
 func (c *Client) listOf(ctx context.Context, node StorageNode) (cluster cephCluster, inUse bool, err error) {
 	cluster, err = c.cephCluster(ctx)
 	if node.Name == "" || isAbsent(err) {

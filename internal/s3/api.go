@@ -30,8 +30,7 @@ type Version struct {
 type Attributes struct {
 	// Headers are the stored standard headers and the user's metadata, by canonical names.
 	Headers map[string]string
-	// Expires is a header that listings leave out. It changes only together with the time of
-	// modification.
+	// Expires is a header that listings do not report. It changes only together with the time of modification.
 	Expires string
 	Tags    map[string]string
 	// Retention is nil if there is none.
@@ -107,19 +106,18 @@ type Target interface {
 	// Set changes one setting of a bucket; an empty value removes it. It returns ErrNotOffered if
 	// the server does not support the setting.
 	Set(ctx context.Context, bucket string, name SettingName, value string) error
-	// Put stores a version with its id, time of modification, ETag and attributes. The server compares the
-	// content with the ETag. Set unchecked if the ETag is not a checksum of the content. old is the
-	// version with this id that the caller has seen, or nil. For a version without its own id, Put replaces
-	// only old. It returns ErrExists if another version is stored, and may return ErrExists if
-	// a version with this id and ETag exists.
+	// Put stores a version with its id, time of modification, ETag and attributes. The server compares the content with
+	// the ETag. Set unchecked if the ETag is not a checksum of the content. old is the version with this id that the
+	// caller has seen, or nil. A version without an id of its own replaces only old: if another version is stored, Put
+	// returns ErrExists. Put may also return ErrExists if a version with this id and ETag exists.
 	Put(ctx context.Context, bucket string, v Version, old *Version, content io.Reader, unchecked bool) error
 	// Begin starts a multipart upload of a version and returns its id. After a crash of EKCO the upload
 	// remains until the server removes it.
 	Begin(ctx context.Context, bucket string, v Version) (upload string, err error)
 	// PutPart stores a part. Every part except the last must have at least 5 MiB.
 	PutPart(ctx context.Context, bucket string, v Version, upload string, number int, content io.Reader, size int64) (Part, error)
-	// Complete makes a version of all parts. It replaces any version with the same id, because servers can
-	// check a condition only for the newest version of the key.
+	// Complete makes a version of all parts. It replaces any version with the same id, because servers can check a
+	// condition only for a key's newest version.
 	Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error
 	// Abort removes an upload that was not completed.
 	Abort(ctx context.Context, bucket string, v Version, upload string) error

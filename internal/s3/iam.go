@@ -139,8 +139,8 @@ func sortLists(value any) {
 	}
 }
 
-// nameWithHash adds a short hash of an entry's content to its name: an administrator accepts exactly this content
-// with the name. The hash leaves out the secret, because a hash would help to guess it.
+// nameWithHash adds a short hash of an entry's content to its name, so that an administrator who accepts the name
+// accepts exactly this content. The hash leaves out the secret, because a hash would help to guess it.
 func nameWithHash(name string, entry map[string]any) string {
 	open := maps.Clone(entry)
 	delete(open, "secretKey")

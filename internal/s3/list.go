@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of an object made a
+// objectsWithoutAttributes is the number of versions that are listed without attributes after attributes have made a
 // listing unreadable.
 const objectsWithoutAttributes = 1000
 
@@ -28,8 +28,7 @@ func (c *Client) Buckets(ctx context.Context) ([]string, error) {
 }
 
 // Versions implements [Source]. It uses MinIO's extension that also lists attributes. A listing uses the names of
-// metadata as names of XML elements, where some characters are invalid. If the listing is unreadable for this
-// reason, Versions continues without attributes.
+// metadata as names of XML elements, so some characters make it unreadable. Versions then continues without attributes.
 func (c *Client) Versions(ctx context.Context, bucket, after string) iter.Seq2[Version, error] {
 	return c.list(ctx, bucket, after, minio.ListObjectsOptions{})
 }
@@ -81,7 +80,8 @@ type listing struct {
 	ended             bool
 }
 
-// run continues the listing to its end. Without attributes, it stops after [objectsWithoutAttributes] objects.
+// run continues the listing to its end. Without attributes, it stops at the first new object after
+// [objectsWithoutAttributes] versions.
 func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

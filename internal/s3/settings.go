@@ -59,7 +59,7 @@ func (name SettingName) read(value string) (document any) {
 	return document
 }
 
-// Settings are the configured values as the server writes them: JSON for a policy and a quota, XML for the others.
+// Settings are the configured values as the server writes them: JSON for a policy or quota, XML for the other settings.
 type Settings map[SettingName]string
 
 // VersioningEnabled is the value of [Versioning] that keeps all versions.

@@ -62,7 +62,7 @@ type rotating struct {
 	last      atomic.Int64
 }
 
-// DialContext connects to the given address, or to any of d.addresses if the given address is the first of them.
+// DialContext connects to the given address. If that is the first of d.addresses, it connects to any of them.
 func (d *rotating) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if len(d.addresses) < 2 || address != d.addresses[0] {
 		return d.Dialer.DialContext(ctx, network, address)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Limit returns a listener that limits connections: to all in total, and to each for one address.
+// Limit returns a listener that allows up to all connections in total, and up to each from one address.
 //
 // It never makes a client wait. If there are too many connections, it closes the oldest connection of the address that
 // has the most. So a new client always has time for its request, and a client with few connections loses none because
@@ -29,7 +29,7 @@ type Limited struct {
 	changes uint64
 }
 
-// Accept returns the next connection. It may close another one.
+// Accept returns the next connection. It may close another connection.
 func (l *Limited) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {

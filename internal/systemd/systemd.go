@@ -107,7 +107,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 	for {
 		now, err := u.look(ctx)
 		if err == nil && now.start != seen.start {
-			starts++ // also of one that ended before it was seen active
+			starts++ // also count a start that ended before the unit was seen active
 		}
 		switch {
 		case ctx.Err() != nil:

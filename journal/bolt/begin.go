@@ -122,7 +122,7 @@ func nameSafe(uid string) string {
 // asideSuffixes matches the suffixes of files that [Begin] has renamed.
 var asideSuffixes = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
 
-// removeOldAsideFiles removes files that Begin has renamed, except the file called now and the newest of the others. It
+// removeOldAsideFiles removes files that Begin has renamed, except the file named now and the newest of the others. It
 // ignores errors, because such files do no harm.
 func removeOldAsideFiles(path, now string) {
 	entries, _ := os.ReadDir(filepath.Dir(path))

@@ -9,9 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// WithTempDir creates a temporary directory next to the journal, and calls f with the path of a file that f may create
-// there. Only EKCO's user can read the directory. WithTempDir removes it after that. If EKCO is killed first, the next
-// EKCO that opens the journal for writing removes the directory.
+// WithTempDir creates a temporary directory next to the journal, calls f with the path of a file that f may create
+// there, and then removes the directory. Only EKCO's user can read it. If EKCO is killed first, the next EKCO that
+// opens the journal for writing removes it.
 func (s *Store) WithTempDir(f func(path string) error) (err error) {
 	directory, err := os.MkdirTemp(filepath.Dir(s.path), files.TempDirPrefix(s.path)+"*")
 	if err != nil {

@@ -153,7 +153,7 @@ func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
 	return layout.Head{Seq: seq - 1, Hash: hash}, err
 }
 
-// writeMissing writes the missing events, those of one index block in each transaction.
+// writeMissing writes the missing events. Each transaction has the events of one index block.
 func (s *Store) writeMissing(ctx context.Context, file string, imported *journal.JournalImported) error {
 	var batch []importedRecord
 	flush := func() error {

@@ -20,7 +20,7 @@ import (
 type PruneOptions struct {
 	// Before is the age limit: files that were written earlier are removed.
 	Before time.Time
-	// MaxBytes is the maximum total size of all exports, and of all damaged files. Zero means no limit.
+	// MaxBytes limits the total size of all exports, and separately of all damaged files. Zero means no limit.
 	MaxBytes int64
 }
 
@@ -73,7 +73,7 @@ func (o PruneOptions) filesToRemove(found []asideFile) []asideFile {
 	return nil
 }
 
-// asideFile is an export or a damaged file. numbers are the numbers in its name; a newer file has greater ones.
+// asideFile is an export or a damaged file. numbers are the numbers in its name, which are greater for a newer file.
 type asideFile struct {
 	journal.JournalPruned
 	numbers []uint64

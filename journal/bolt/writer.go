@@ -243,8 +243,8 @@ func (s *Store) repair() error {
 	return nil
 }
 
-// removeUnpublished removes all events after s.end, and their index. It changes no other journal, and no older copy of
-// this one, that another program wrote into the same file.
+// removeUnpublished removes all events after s.end, and their index. It does nothing if another program has written
+// another journal, or an older copy of this one, into the same file.
 func (s *Store) removeUnpublished(db *bbolt.DB) error {
 	clean := false
 	err := db.View(func(tx *bbolt.Tx) error {

@@ -56,7 +56,7 @@ func New(options ...Option) *Store {
 	return s
 }
 
-// Reopen closes the store and returns another one with the same content, like a restart of the process.
+// Reopen closes the store and returns a new store with the same content, like a restart of the process.
 func (s *Store) Reopen() *Store {
 	_ = s.Close() // it may be closed already
 	return s.Copy()

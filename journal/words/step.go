@@ -62,8 +62,8 @@ func forced(p *journal.StepNoted) string {
 	return outputs.Forced
 }
 
-// NotDone returns why a step ended without doing its work, and how to call that in a sentence. why is "" if the step
-// did it.
+// NotDone returns why a step ended without doing its work, and an expression for that in a sentence. why is "" if the
+// step did its work.
 func NotDone(p *journal.StepDone) (how, why string) {
 	var outputs struct {
 		Missing  any  `json:"missing"`

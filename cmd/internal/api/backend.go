@@ -121,7 +121,7 @@ type Status struct {
 	Mirror string `json:"mirror"`
 	// NotMirrored has the ids of the open actions that the mirror lacks.
 	NotMirrored []string `json:"not_mirrored"`
-	// Absent lists what EKCO lacks, such as a permission, and what it does not do although it is configured.
+	// Absent lists what is missing, such as a permission, and configured tasks that EKCO does not do.
 	Absent []string `json:"absent"`
 }
 
@@ -264,6 +264,6 @@ type Loss struct {
 	// AtLeast is the number of events that are certainly lost. DamagedFile may still have them.
 	AtLeast     uint64 `json:"at_least"`
 	DamagedFile string `json:"damaged_file,omitempty"`
-	// EarlierFiles were set aside at earlier losses, of which the journal no longer has the events.
+	// EarlierFiles were set aside at earlier losses, about which the journal no longer has the events.
 	EarlierFiles []string `json:"earlier_files,omitempty"`
 }

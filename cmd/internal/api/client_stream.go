@@ -39,8 +39,8 @@ type stream struct {
 	last   uint64
 }
 
-// run yields the events of the query. It sends the rest of the query again after an incomplete answer, unless that had
-// no event. It returns false if the caller must stop.
+// run yields the events of the query. After an incomplete answer, it requests the rest of the query, unless that answer
+// had no event. It returns false if the caller must stop.
 func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event, error) bool) bool {
 	for {
 		s.query.Limit = s.left

@@ -50,7 +50,7 @@ type RetryRequest struct {
 	Reason string `json:"reason,omitempty"`
 	// Force makes a retry ignore a hold, if the hold may be forced.
 	Force bool `json:"force,omitempty"`
-	// List is the key of the list in the reason of the hold, if the reason is a list.
+	// List is the key of the list in the hold's reason, if the reason is a list.
 	List  string `json:"list,omitempty"`
 	Actor string `json:"actor"`
 }

@@ -31,9 +31,9 @@ type followedStream struct {
 	end    context.CancelCauseFunc
 }
 
-// enter counts a stream until leave is called. If there are too many streams, it ends the oldest one, except streams
-// that follow an open action: these end with the action, and a script may be waiting for the exit code of their
-// command. open returns a function that reports whether an action is open.
+// enter registers a stream until leave is called. If there are too many streams, it ends the oldest that follows no
+// open action. The others end with their actions, and scripts may wait for the exit codes of their commands. open
+// returns a function that reports whether an action is open.
 func (f *followers) enter(ctx context.Context, action string, open func(context.Context) (func(action string) bool, error)) (watched context.Context, leave func()) {
 	watched, end := context.WithCancelCause(ctx)
 	own := &followedStream{action: action, end: end}

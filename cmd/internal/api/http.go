@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/serving"
 )
 
-// These limit the connections to the network port: the idle ones, and separately the ones with a running request.
+// These limit the connections to the network port: separately those that are idle and those with a running request.
 // Behind a NodePort, the kubelet and many clients can have the address of one node.
 const (
 	maxConnections           = 64

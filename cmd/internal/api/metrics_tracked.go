@@ -19,11 +19,11 @@ var callBuckets = prometheus.ExponentialBuckets(0.005, 2, 13)
 // unknown is the label value if the events do not have the information.
 const unknown = "unknown"
 
-// openActionData has the data from earlier events of open actions that later events need for measurements.
+// openActionData keeps data from earlier events of open actions, which measurements at later events need.
 type openActionData struct {
 	kinds map[string]journal.ActionKind
-	// does has the Does of each step according to the plan, by action and step. It is the label of the metrics of
-	// steps, because it has few values.
+	// does has what each step does, by action and step: the field Does of the plan. As a label of the metrics of steps,
+	// it has few values.
 	does map[string]map[string]string
 	// steps has the times of the events step.started, by action and step.
 	steps map[string]map[string]time.Time

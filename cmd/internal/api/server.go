@@ -39,7 +39,7 @@ type server struct {
 	host    string
 	// stopping ends when the server stops. It ends the streams.
 	stopping context.Context
-	// timeout is how long a peer may not read.
+	// timeout is how long a write waits for a peer that does not read.
 	timeout   time.Duration
 	followers followers
 }

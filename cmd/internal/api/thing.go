@@ -29,8 +29,8 @@ type ThingExplanation struct {
 	Subject journal.Subject `json:"subject"`
 	State   journal.State   `json:"state"`
 	Since   time.Time       `json:"since"`
-	// FactsSeq is the number of the event with the last facts, and GoneSeq of the event with the end. They are 0 if
-	// there is no such event.
+	// FactsSeq is the number of the event with the last facts. GoneSeq is the number of the event that says that the
+	// thing is gone. Each is 0 without such an event.
 	FactsSeq uint64 `json:"facts_seq"`
 	GoneSeq  uint64 `json:"gone_seq"`
 	// Actions has the thing's open actions. Refusals has the reasons why EKCO starts no others.

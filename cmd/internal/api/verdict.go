@@ -25,9 +25,10 @@ const (
 	OverallOK Overall = "ok"
 	// OverallWorking means that EKCO works, or waits for something without the need of a person.
 	OverallWorking Overall = "working"
-	// OverallPaused: a person paused EKCO for the whole cluster, less than a day ago, and the pause holds no action.
+	// OverallPaused means that a person paused the whole cluster less than a day ago, and that the pause holds no
+	// action.
 	OverallPaused Overall = "paused"
-	// OverallNeedsYou: something needs a person.
+	// OverallNeedsYou means that something needs a person.
 	OverallNeedsYou Overall = "needs_you"
 )
 
@@ -68,8 +69,8 @@ type Problem struct {
 	Command string `json:"command"`
 }
 
-// apiGrace is how long the Kubernetes API may not answer before a person is needed. An API server that restarts
-// answers again in less time.
+// apiGrace is how long the Kubernetes API may be silent before a person is needed. An API server that restarts answers
+// again in less time.
 const apiGrace = 5 * time.Minute
 
 // Judge sets the problems and the verdict of a status that is otherwise complete. Problems that need a person come
@@ -336,8 +337,8 @@ func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold 
 	return step, hold, false
 }
 
-// nodeProblems returns a problem for each lost node. A node that EKCO will handle automatically needs no person yet. An
-// open action other than a purge does not end the loss.
+// nodeProblems returns a problem for each lost node. A node that EKCO will handle automatically needs no person yet. Of
+// the open actions, only a purge handles the loss.
 func nodeProblems(status *Status) (problems []Problem) {
 	if !status.Operator.Running {
 		return nil // the nodes may be ready again
@@ -398,14 +399,14 @@ func adviceOfLost(status *Status, node NodeStatus) string {
 		return "many nodes are lost at once: check the network first. " + purge
 	}
 	address := node.Name
-	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types it; a kubelet can report any text
+	if _, err := netip.ParseAddr(node.InternalIP); err == nil { // a person types the address, and a kubelet can report any text
 		address = node.InternalIP
 	}
 	return fmt.Sprintf("is it powered on? does ping %s answer? then on the node: systemctl status kubelet. %s", address, purge)
 }
 
-// isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
-// such a loss if EKCO would not act on these nodes anyway.
+// isHalfLost reports whether at least two nodes and half of all nodes are lost. Rules do not report such a loss if EKCO
+// would not act on these nodes anyway.
 func isHalfLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {

@@ -37,8 +37,8 @@ const (
 	maxImport = 4 << 30
 	// readTimeout is how long a peer may take to send a request's body, or the next piece of an import.
 	readTimeout = 10 * time.Second
-	// writeTimeout is how long a peer may not read. The server ends the stream of a slower reader, so that it cannot
-	// block the journal; the client then continues with another request.
+	// writeTimeout is how long a write waits for a peer that does not read. Then the server ends the stream, so that a
+	// slow reader cannot block the journal, and the client continues with another request.
 	writeTimeout = 10 * time.Second
 )
 

@@ -174,7 +174,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	return explanation, nil
 }
 
-// recordOf returns the record of the open action, or that of an admitted request that was not recorded.
+// recordOf returns the record of the open action, or makes one from an admitted request that was not recorded.
 func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
@@ -290,8 +290,8 @@ type unknownObject interface {
 	Unseen() string
 }
 
-// translateError gives an error its identity for the socket. If EKCO does not see the cluster, it returns that reason
-// instead of "unknown".
+// translateError gives an error its identity for the socket. An error about an unknown object gets the reason why EKCO
+// does not see the cluster, if there is one.
 func (b *Backend) translateError(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[unknownObject](err); ok {
 		if why := b.blindReason(ctx); why != "" {

@@ -79,8 +79,8 @@ func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	return engine
 }
 
-// kinds combines the definition of each kind of action with its rule set. It returns an error if one of them is
-// missing, because an action of this kind would wait forever.
+// kinds combines the definition and the rule set of each kind of action. It returns an error if a kind lacks one of the
+// two, because its actions would wait forever.
 func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
 	terms, err := fsm.TermsByKind(all.Machines()...)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // them before each event.
 const clockCheckInterval = 10 * time.Second
 
-// setClock starts to follow the machine's clock. If the last operator ran in the same boot of the machine, the earlier
-// events of this start used the clock of that operator.
+// setClock makes the ring's clock follow the machine's clock. If the last operator ran in the same boot of the machine,
+// the earlier events of this start used that operator's clock.
 func (r *Ring) setClock(ctx context.Context) error {
 	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
 		var followErr error

@@ -16,8 +16,8 @@ const decideRetryInterval = time.Second
 // writeRetryInterval is the interval at which the loop retries to write to an unwritable journal.
 const writeRetryInterval = 5 * time.Second
 
-// tryToWrite appends another operator.started. So settling begins again after a time in which EKCO could not record
-// facts.
+// tryToWrite appends another operator.started, so that settling begins again after a time in which EKCO could not
+// record facts.
 func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
 	if time.Since(r.triedToWrite) < writeRetryInterval || !r.deciding {
 		return writeRetryInterval
@@ -95,7 +95,7 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	}
 }
 
-// answer runs a function of another goroutine after it has checked the clock.
+// answer checks the clock, and then runs a function that another goroutine has sent.
 func (r *Ring) answer(ctx context.Context, f func(*fsm.State)) error {
 	err := r.followClock(ctx)
 	f(r.state)

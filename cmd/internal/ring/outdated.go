@@ -11,11 +11,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// compareWithMirror checks whether the mirror has newer events of this journal than the journal's file, or names another
-// journal that EKCO wrote on this machine last. Possible causes are a restored older copy, a disk that lost confirmed
-// writes, another EKCO with a copy of the file, and a deleted or replaced file. If so, it records the loss together with
-// the open actions of the mirror, and safe mode begins. It then returns an error that wraps [mirror.ErrOutdated], and the
-// mirror must stay unchanged, because it is the only record of the lost events.
+// compareWithMirror checks whether the mirror has newer events of this journal than the journal's file, or is from
+// another journal of an operator on this machine. Possible causes are a restored older copy, a disk that lost confirmed
+// writes, another EKCO with a copy of the file, and a deleted or replaced file. If so, compareWithMirror records the
+// loss and the open actions of the mirror, and safe mode begins. The returned error wraps [mirror.ErrOutdated]: the
+// mirror must stay unchanged, because only the mirror has the lost events.
 func (r *Ring) compareWithMirror(ctx context.Context, content mirror.Content) error {
 	if content.JournalID != r.journalID && !r.wroteHere(content) || r.ofOtherCluster(content) {
 		return nil
@@ -75,7 +75,7 @@ func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Cont
 	return r.foldNewEvents(ctx)
 }
 
-// keptBefore returns the number of the last event before the lost position that the journal still has, or 0 if unknown.
+// keptBefore returns the number of the last event that the journal still has before the lost position, or 0 if unknown.
 func keptBefore(s *fsm.State, lost journal.Position) uint64 {
 	switch salvaged := s.Journal.Salvaged; {
 	case salvaged != nil && salvaged.LastSeq < lost.Seq:

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyPreflights returns the preflights that use the folded state. It includes all rules, because a plan of another
-// version may name any of them, and the check of the mirror.
+// policyPreflights returns the preflights that use the folded state: the check of the mirror, and all rules, because a
+// plan of another version may name any of them.
 func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	preflights := make(map[string]actions.Preflight)
 	for _, rule := range r.state.RuleNames() {

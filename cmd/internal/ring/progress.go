@@ -46,8 +46,8 @@ func (p *stepReports) report(at time.Time, action, step string, now actions.Prog
 	delete(p.failedWaits[action], step)
 }
 
-// ended removes the report of a step that has ended. If the step waited for another program or a person, its first
-// failed attempt keeps the report, because an attempt ends after a minute but the wait may continue.
+// ended removes the report of a step that has ended. If the step waited for another program or a person, it removes the
+// report only after the second failed attempt: an attempt ends after a minute, but the wait may continue.
 func (p *stepReports) ended(event journal.Decoded) {
 	switch said := event.Body.(type) {
 	case *journal.StepDone:

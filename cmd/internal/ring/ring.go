@@ -42,7 +42,7 @@ type Config struct {
 	Observe StartObservers
 	// Retry replaces the runner's backoff. The zero value means the default.
 	Retry actions.RetryPolicy
-	// Only makes a ring for one command if it is set. Such a ring starts no automatic actions, and runs only the
+	// Only, if it is set, makes this a ring for one command, which starts no automatic actions and runs only the
 	// requested action.
 	Only Only
 	// NotDone names the configured tasks that EKCO does not do. The status shows them.
@@ -185,8 +185,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	return r, r.prepare(ctx)
 }
 
-// replaceSnapshot logs a snapshot that could not be decoded, and replaces it, so that the next start can use the new
-// one.
+// replaceSnapshot logs that the snapshot could not be decoded, and replaces it, so that the next start can use it.
 func (r *Ring) replaceSnapshot(ctx context.Context, unread error) {
 	text := fmt.Sprintf("cannot decode the journal's snapshot, so EKCO replayed all events: %v", unread)
 	r.log.Warn(text)
@@ -207,7 +206,7 @@ func (r *Ring) prepare(ctx context.Context) error {
 	r.cfg.Metrics.MayHold(r.preflightNames())
 	host := r.cfg.Identity.Host
 	if r.cfg.forCommand() {
-		host = "" // the operator on this machine may have another journal, which is not gone
+		host = "" // another operator on this machine may have its own journal, which is not lost
 	}
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Writer(r.cfg.Identity.Version, host),
 		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compareWithMirror), mirror.Expendable(r.expendableKinds()...))
@@ -241,7 +240,7 @@ func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capabili
 		state = fsm.NewState(capabilities...)
 	}
 	if errors.Is(unread, fsm.ErrOtherFold) {
-		unread = nil // each upgrade causes this
+		unread = nil // each upgrade leaves a snapshot of the former version
 	}
 	for event, err := range store.Read(ctx, journal.Query{After: state.Seq}) {
 		if err != nil {

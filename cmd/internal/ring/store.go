@@ -123,8 +123,8 @@ func (s *watchedStore) rememberResult(err error) error {
 	return err
 }
 
-// Stat implements [journal.Store]. It stores for [watchedStore.trouble] that another program deleted or replaced the file,
-// which no append may have noticed yet.
+// Stat implements [journal.Store]. If another program deleted or replaced the file, it reports that to
+// [watchedStore.trouble], because there may be no append that would notice.
 func (s *watchedStore) Stat(ctx context.Context) (journal.Stat, error) {
 	stat, err := s.Store.Stat(ctx)
 	if err == nil && stat.Replaced {

@@ -149,9 +149,9 @@ func (r *Ring) informWorker(event journal.Decoded) {
 }
 
 // requireMirrored is the preflight [actions.Mirrored]: the mirror must have the whole action. For a reversible action,
-// the plan and the list of untouched objects are enough, because another EKCO verifies each step before it repeats it.
-// A reversible action that EKCO requests again automatically need not be in the mirror at all. So a reversible action
-// does not wait for the mirror after each step.
+// it is enough if the mirror has the plan and the list of untouched objects, so the action need not wait for the mirror
+// after each step: another EKCO verifies a step before it repeats it. The mirror need not have a reversible action that
+// EKCO requests again automatically.
 func (r *Ring) requireMirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
@@ -173,7 +173,7 @@ func (r *Ring) requireMirrored(ctx context.Context, record journal.ActionRecord)
 	return actions.Pass()
 }
 
-// safeModeDelay is how long an action waits in safe mode, because another EKCO may be working on it: in safe mode the
+// safeModeDelay is how long an action waits in safe mode: another EKCO may be working on it, and in safe mode the
 // mirror does not show that.
 const safeModeDelay = 2 * time.Minute
 

@@ -112,7 +112,7 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 	return shown, nil
 }
 
-// expiryTime returns the expiry time. It is zero for an unreadable certificate, so that this one is on top.
+// expiryTime returns the expiry time. For an unreadable certificate it is zero, so that the certificate is on top.
 func (c CertificateView) expiryTime() time.Time {
 	if c.Certificate == nil {
 		return time.Time{}

@@ -117,7 +117,6 @@ func (h historyJSON) Event(e journal.Event) error {
 	return err
 }
 
-// Flush does nothing.
 func (h historyJSON) Flush() error { return nil }
 
 type historyYAML struct{ w io.Writer }
@@ -125,7 +124,6 @@ type historyYAML struct{ w io.Writer }
 // Event writes one YAML document.
 func (h historyYAML) Event(e journal.Event) error { return writeYAML(h.w, e, true) }
 
-// Flush does nothing.
 func (h historyYAML) Flush() error { return nil }
 
 // writeYAML writes a value as YAML. It replaces control characters in texts with [Clean], because YAML cannot escape

@@ -17,7 +17,7 @@ const (
 	asBefore = "(see above)"
 )
 
-// Shorten returns the text without the longest part that is also the end of an earlier text.
+// Shorten replaces the longest part of the text that is also the end of an earlier text with "(see above)".
 func (o *Once) Shorten(text string) string {
 	longest := ""
 	bare := withoutCheck(text)
@@ -41,8 +41,8 @@ func withoutCheck(text string) string { return checkAtEnd.ReplaceAllString(text,
 // checkAtEnd matches the name that [words.Held] adds at the end.
 var checkAtEnd = regexp.MustCompile(` \([A-Z][A-Za-z]+\)$`)
 
-// repeatedEnd returns the longest part after a colon that is at the end of before and also in text. It returns ""
-// unless that part is longer than limit and has at least the length longCause.
+// repeatedEnd returns the longest end of before that is also in text. It considers before itself, and what follows each
+// colon. It returns "" if that end is shorter than longCause or not longer than limit.
 func repeatedEnd(text, before string, limit int) string {
 	for end := before; len(end) >= longCause && len(end) > limit; {
 		if end != text && strings.Contains(text, end) {

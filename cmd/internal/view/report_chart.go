@@ -89,7 +89,7 @@ func (s *chartStates) handleAction(e journal.Decoded) {
 	}
 }
 
-// lane returns the lane of a thing. It prefers the machine's name from events with a state over the name from actions.
+// lane returns the lane of a thing, and adds it with the machine's name if it is new.
 func (s *chartStates) lane(machine, name, uid string) *laneStates {
 	key := laneKey{name, uid}
 	if s.lanes[key] == nil {
@@ -137,14 +137,14 @@ const (
 	laneWidth  = 770.0
 	chartTicks = 6
 	axisHeight = 24
-	// barBelow is how far the bar of an action is below the top of its lane: under the label of the state.
+	// barBelow is the distance from the top of a lane to the bar of an action, which is under the label of the state.
 	barBelow    = 14
 	minBoxWidth = 1.5
 	letterWidth = 7.0
 	stampOfTick = "01-02 15:04"
 	// timeOfTick is the format if ticks are less than a minute apart.
 	timeOfTick = "15:04:05"
-	// dateOfTick is the date format for a period of a year or more, in which month and day would be ambiguous.
+	// dateOfTick is the date format for a period of a year or more, for which month and day would be ambiguous.
 	dateOfTick = "2006-01-02"
 	aYear      = 365 * 24 * time.Hour
 )
@@ -160,7 +160,7 @@ type chart struct {
 type chartTick struct {
 	X     float64
 	Label string
-	// Anchor is the end of the label that is at X. It differs for the last label, which would otherwise exceed the
+	// Anchor says which part of the label is at X. The last label has another one, so that it does not exceed the
 	// drawing.
 	Anchor string
 }
@@ -252,8 +252,8 @@ func (s *chartStates) box(from, until time.Time, y int, what string) chartBox {
 	return chartBox{X: x, Width: max(minBoxWidth, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
-// x returns the horizontal position of a time. The chart begins with the journal, because otherwise a young journal
-// would fill only the end of the chart.
+// x returns the horizontal position of a time. The chart does not begin before the journal, because a young journal
+// would fill only the chart's end.
 func (s *chartStates) x(at time.Time) float64 {
 	whole := s.options.Until.Sub(s.from)
 	if whole <= 0 {

@@ -15,7 +15,8 @@ import (
 const maxRolloutGap = 5 * time.Minute
 
 // rollout is a change of several nodes by one action for each node. No event names the actions of a rollout. They are
-// actions of one kind with the same target, with pauses of at most maxRolloutGap and no other target in between.
+// the actions of one kind with the same target, if between two of them there is neither another target nor a pause
+// above maxRolloutGap.
 type rollout struct {
 	kind   journal.ActionKind
 	target string
@@ -103,8 +104,8 @@ func (d *digest) headline(r *rollout) *digestLine {
 	return head
 }
 
-// countActions returns the number of done nodes and of running actions. It also returns one held action, and one failed
-// or stalled action, or nil. It prefers a stalled action, because a person can retry it.
+// countActions returns the number of nodes that are done and of running actions. It also returns a held action, and a
+// stalled or failed action, or nil. A stalled action comes before a failed one, because a person can retry it.
 func (r *rollout) countActions(nodes map[journal.Subject]*digestLine) (done, running int, held, failed *digestLine) {
 	for _, line := range r.lines {
 		switch {

@@ -158,7 +158,6 @@ func Unwritable(j api.JournalStatus, now time.Time) string {
 	return "the journal cannot be written" + since + ": " + Clean(j.Error)
 }
 
-// formatAge formats a duration in whole seconds.
 func formatAge(d time.Duration) string { return words.Span(d.Truncate(time.Second)) }
 
 func formatSize(bytes int64) string {
@@ -300,8 +299,8 @@ func failureLines(status api.Status, action journal.ActionRecord) (lines []stepL
 	return lines
 }
 
-// lateAttempt returns how long the last attempt took if it timed out and the running attempt waits for the same thing,
-// which the line about the progress names. Otherwise it returns "".
+// lateAttempt returns how long the last attempt took, if it timed out while it waited for missing. The running attempt
+// waits for the same, and the line about its progress names it. Otherwise lateAttempt returns "".
 func lateAttempt(step journal.StepRecord, missing string) string {
 	text, same := strings.CutSuffix(step.LastError, ": "+missing)
 	took, late := strings.CutPrefix(text, actions.NoSuccessWithin)
@@ -311,8 +310,8 @@ func lateAttempt(step journal.StepRecord, missing string) string {
 	return Clean(took)
 }
 
-// attemptText returns which attempt failed and when the next one is. During an attempt it says "before", because EKCO
-// may have been killed during earlier attempts.
+// attemptText returns which attempt failed and when the next one is. While an attempt runs, it only says before which
+// attempt the step failed, because EKCO may have been killed during earlier attempts.
 func attemptText(status api.Status, step journal.StepRecord) string {
 	unattended := !isWorking(status)
 	switch {
@@ -368,7 +367,6 @@ func remainingUndoSteps(action journal.ActionRecord) []string {
 	return ids
 }
 
-// remainingSteps returns the ids of the remaining steps.
 func remainingSteps(action journal.ActionRecord) []string {
 	var ids []string
 	for _, step := range action.Plan.Steps {

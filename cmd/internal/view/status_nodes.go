@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// nodeTable returns a table of the nodes, and the number of hidden nodes. Unless everything is set, it counts the nodes
-// that need no attention.
+// nodeTable returns a table of the nodes, and the number of hidden nodes. Unless everything is set, nodes that need no
+// attention have no row and are only counted.
 func nodeTable(status api.Status, all, everything bool, s style) []string {
 	if len(status.Nodes) == 0 {
 		return []string{"", "EKCO has seen no node yet."}

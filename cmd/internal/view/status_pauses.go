@@ -38,7 +38,6 @@ func PausesOf(status api.Status) (pauses []Pause) {
 	return pauses
 }
 
-// splitPauseKey splits the key of a pause.
 func splitPauseKey(key string) (kind, name string) {
 	if kind, name, ok := strings.Cut(key, "/"); ok {
 		return kind, name

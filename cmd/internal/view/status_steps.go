@@ -7,7 +7,6 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// stepLine is a line about one step.
 type stepLine struct{ step, text string }
 
 // stepTexts returns the texts of the lines. Unless wide is set, steps that do the same to different objects share one

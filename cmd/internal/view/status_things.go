@@ -26,12 +26,13 @@ func selectComponent(status api.Status, component string, v *words.Vocabulary) a
 	return status
 }
 
-// minCounted is the minimum number of things of one machine in one state that share a row. Each node has a load balancer
-// and certificates, and only unusual ones matter.
+// minCounted is the minimum number of things of one machine in one state that share a row: each node has a load
+// balancer and certificates, and only unusual ones matter.
 const minCounted = 11
 
 // thingTable returns a table of all things except nodes, if there are any, and the number of hidden things. wide adds
-// their details. Unless everything is set, it counts the things that need no attention, and things in the same state.
+// their details. Unless everything is set, things that need no attention are only counted, and many things in the same
+// state share a row.
 func thingTable(status api.Status, all, everything, wide bool, s style) []string {
 	if len(status.Things) == 0 {
 		return nil

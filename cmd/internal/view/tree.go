@@ -26,8 +26,7 @@ type tree struct {
 	open map[string]*branch
 	// kept has the lines and branches that are not written yet, in order.
 	kept []item
-	// facts has the latest lines, as long as all of them may repeat. refused has the refusals of actions that may begin
-	// later.
+	// facts has the latest lines, if all of them may repeat. refused has the refusals of actions that may begin later.
 	facts   []*fact
 	refused map[refusalKey]blocked
 	// digest follows the actions in order to recognize rollouts. now is the time of the latest event.
@@ -127,8 +126,8 @@ func (t *tree) Event(event journal.Event) error {
 	return t.writeComplete()
 }
 
-// follow passes an event to the digest, and drops the digest's list of lines, because a live tree does not wait for the
-// end of a rollout.
+// follow passes an event to the digest. It does nothing in a live tree, which does not wait for the end of a rollout.
+// It drops the digest's lines, which a tree does not need.
 func (t *tree) follow(e journal.Decoded) {
 	if t.now = e.Time; !t.live {
 		t.digest.event(e)

@@ -134,7 +134,6 @@ type hold struct {
 	reasons int
 }
 
-// text returns the reason and the duration.
 func (h *hold) text() string {
 	text := fmt.Sprintf("waits since %s%s", words.Stamp(h.since), words.Before(h.step))
 	if !h.until.IsZero() {
@@ -160,7 +159,6 @@ func (b *branch) addHold(p *journal.ActionHeld, at time.Time) {
 	b.twigs = append(b.twigs, &twig{tone: doubtful, began: at, hold: begun})
 }
 
-// endHolds ends the holds of the steps.
 func (b *branch) endHolds(at time.Time, steps ...string) {
 	for _, step := range steps {
 		if now := b.waits[step]; now != nil {

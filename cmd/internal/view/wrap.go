@@ -21,7 +21,6 @@ type wrapper struct {
 	width int
 }
 
-// Write implements io.Writer.
 func (o wrapper) Write(content []byte) (int, error) {
 	lines := strings.Split(string(content), "\n")
 	for i, line := range lines {

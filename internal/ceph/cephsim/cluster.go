@@ -45,11 +45,11 @@ type Cluster struct {
 
 type osd struct {
 	ceph.OSD
-	// holding is set while the OSD has the only copy of some data.
+	// holding is true while the OSD has the only copy of some data.
 	holding bool
-	// degraded is set while the OSD's data lacks copies.
+	// degraded is true while some data of the OSD lacks copies.
 	degraded bool
-	// capacity is its size in bytes, 0 for the default.
+	// capacity is the OSD's size in bytes, 0 for the default.
 	capacity int64
 }
 

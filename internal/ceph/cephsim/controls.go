@@ -23,9 +23,8 @@ func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
 	return refs
 }
 
-// AddPool adds a pool with one placement group. Each host with OSDs that are up and in immediately has a complete
-// copy, up to the pool's size. If copies are missing, the health reports it, and OSDs that are down are not safe to
-// destroy.
+// AddPool adds a pool with one placement group. Each host with OSDs that are up and in has a complete copy at once, up
+// to the pool's size. If copies are missing, the health reports it, and OSDs that are down are not safe to destroy.
 func (c *Cluster) AddPool(name string, size, minSize int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,7 +43,8 @@ type Cluster struct {
 
 	keys Keys
 	mu   sync.Mutex
-	// unsigned, if set, is the error of each signing; unaccepted, if set, is the error of each client at a kubelet.
+	// If set, unsigned is the error of each signing, and unaccepted is the error with which kubelets reject each
+	// client.
 	unsigned, unaccepted error
 	// primary is the primary's client certificate for kubelets, or the error of reading it.
 	primary    secrets.Client
@@ -255,8 +256,8 @@ func (c *Cluster) SetPrimary(certificate, key []byte, because error) {
 	c.unreadable = because
 }
 
-// AcceptNothing makes kubelets reject each client with this error. With nil they accept clients with a certificate of
-// the cluster's CA again.
+// AcceptNothing makes kubelets reject each client with this error. With nil, kubelets accept clients with a certificate
+// of the cluster's CA again.
 func (c *Cluster) AcceptNothing(because error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -101,8 +101,7 @@ func unrenewed(leaf *x509.Certificate) string {
 }
 
 // expiryWarning returns the warning level of a certificate. A kubelet that renews its certificate requests a new one
-// when a tenth to a third of the validity is left. For such a kubelet, expiryWarning returns "" while more than a tenth
-// is left.
+// when a tenth to a third of the validity is left, so the level is "" while more than a tenth is left.
 func expiryWarning(facts journal.CertificateFacts, now time.Time) journal.ExpiryWarning {
 	if len(facts.Certificates) == 0 {
 		return ""

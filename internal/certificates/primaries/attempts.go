@@ -17,8 +17,8 @@ func (s *Store) ref() kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "configmaps", Namespace: s.options.Namespace, Name: configMap}
 }
 
-// again returns the reason why all certificates must be checked early, or "". The reason is that another program has
-// deleted the ConfigMap or the time in it. again returns "" if EKCO may not read the ConfigMap.
+// again returns the reason to check all certificates early, or "": another program has deleted the ConfigMap or the
+// time in it. If EKCO may not read the ConfigMap, again returns "".
 func (s *Store) again(ctx context.Context) (string, error) {
 	at, err := s.attempted(ctx)
 	switch sentinel := kube.Sentinel(err); {

@@ -42,7 +42,7 @@ type Store struct {
 	mu sync.Mutex
 	// found has the result of the last task on each node, by the node's UID.
 	found map[string]journal.CertificatesOnPrimary
-	// skew is the time by which the node's clock was ahead then (negative: behind), by the node's UID.
+	// skew has, by the node's UID, how far the node's clock was ahead at the last task (negative: behind).
 	skew map[string]time.Duration
 }
 
@@ -59,8 +59,8 @@ func New(options Options) *Store {
 	return &Store{options: options, found: map[string]journal.CertificatesOnPrimary{}, skew: map[string]time.Duration{}}
 }
 
-// Seen stores the result of a task on the node with the UID. The task has read the certificates at some time between
-// since and now: it may have ended while EKCO was not running. Seen reports whether the result is new.
+// Seen stores the result of a task on the node with the UID, and reports whether the result is new. The task has read
+// the certificates between since and now. It may have ended while EKCO was not running.
 func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time.Time) bool {
 	now := time.Now()
 	if s.options.ServerTime != nil {
@@ -77,8 +77,8 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some
-// time between since and now. skewOf returns 0 for a difference up to [certificates.Back].
+// skewOf returns by how much a clock is ahead at least (negative: behind). The clock showed read at some time between
+// since and now. For a difference up to [certificates.Back], skewOf returns 0.
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
 	case read.Sub(now) > certificates.Back:
@@ -89,7 +89,7 @@ func skewOf(read, since, now time.Time) time.Duration {
 	return 0
 }
 
-// Seeing returns a function that calls [Store.Seen], and then calls look if the result is new.
+// Seeing returns a function that calls [Store.Seen] and, if the result is new, look.
 func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 	return func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 		if s.Seen(uid, found, since) {
@@ -98,8 +98,8 @@ func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesO
 	}
 }
 
-// Facts returns the facts of the certificates of all primaries, by the node's name. It uses the known facts of a
-// primary that was not checked since the start of EKCO.
+// Facts returns the facts of the certificates of all primaries, by the node's name. For a primary that was not checked
+// since EKCO's start, it returns the known facts.
 func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.primaries(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ServerTime asks the API server at an address for its time. It does not verify the server's certificate, because that
-// may have expired. A false server could only prevent the renewal.
+// ServerTime asks the API server at an address for its time. It does not verify the server's certificate, which may
+// have expired. The worst that a forged server can do is to prevent the renewal.
 func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -27,7 +27,7 @@ func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
 	}
-	_ = answer.Body.Close() // there is none
+	_ = answer.Body.Close() // an answer to HEAD has no body
 	date, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the API server's time: %w", err)

@@ -23,7 +23,7 @@ const restored = "-restored"
 // manifests is the directory of static pods, relative to the directory of Kubernetes.
 const manifests = "manifests"
 
-// waves are the components in the order of their restart. The API server is first, because the others need it.
+// waves are the components in the order of their restart. The other components need the API server, so it is first.
 var waves = [][]string{{apiServer}, {controllerManager, scheduler}}
 
 func components() (all []string) {

@@ -44,7 +44,7 @@ type Pod struct {
 
 // Kubelet reports the state of static pods on their host, without the API server.
 type Kubelet interface {
-	// Pods returns the pods of a static pod whose containers have been started, the newest first.
+	// Pods returns the pods of the static pod that have started, the newest first.
 	Pods(Static) ([]Pod, error)
 	// Answers returns an error unless the probe of the static pod succeeds.
 	Answers(context.Context, Static) error

@@ -29,7 +29,7 @@ func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.Cer
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if h.leaf != nil { // the expiry is reported even if the key is unusable
+		if h.leaf != nil { // report the expiry even if the key is unusable
 			facts := certificates.Facts(r.at(i.mainFile()), h.leaf)
 			if more := len(facts.Names) - maxNames; more > 0 {
 				facts.Names, facts.MoreNames = facts.Names[:maxNames], facts.MoreNames+more
@@ -60,7 +60,7 @@ func (r *run) renewable(h held) error {
 		return err
 	}
 	_, err := r.checkableStatic(h.component)
-	if errors.Is(err, fs.ErrNotExist) { // then nothing is restarted
+	if errors.Is(err, fs.ErrNotExist) { // the component is not on this host, so nothing is restarted
 		return nil
 	}
 	return err

@@ -21,7 +21,7 @@ func (r *run) pass(ctx context.Context, c *record) error {
 	if err != nil {
 		return err
 	}
-	if c != nil { // a second renewal would lose the copies of the old files
+	if c != nil { // renewing again would lose the copies of the old files
 		due = slices.DeleteFunc(due, func(h held) bool {
 			i := c.file(h.path)
 			return i >= 0 && c.Files[i].Fingerprint == certificates.Fingerprint(h.leaf)
@@ -115,7 +115,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 			r.fail(err)
 			continue
 		}
-		if h.item.kubeconfig() && (server == "" || h.component == controllerManager) { // administrators do not edit this kubeconfig
+		if h.item.kubeconfig() && (server == "" || h.component == controllerManager) { // controllerManager's kubeconfig comes first, because administrators do not edit it
 			server = h.kubeconfig.Server
 		}
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {
@@ -212,8 +212,8 @@ func (r *run) prepareRestarts(c *record, prepared []made) (fine []made) {
 	return prepared
 }
 
-// askBeforeRestart returns, by component, the errors of components that do not answer before their restart. EKCO could
-// not check them after a restart. If an administrator runs the rotation, it asks no component.
+// askBeforeRestart returns, by component, the errors of components that do not answer before their restart: EKCO could
+// not check these components after a restart. It asks no component if an administrator runs the rotation.
 func (r *run) askBeforeRestart(ctx context.Context, due []held) map[string]error {
 	unwell := map[string]error{}
 	for _, name := range components() {
@@ -276,7 +276,7 @@ func discard(prepared []made, which func(made) bool) (err error) {
 	return err
 }
 
-// swapAll replaces all prepared files. If one replacement fails, it still makes the others.
+// swapAll replaces all prepared files. It continues if a replacement fails.
 func (r *run) swapAll(c *record, prepared []made) {
 	for _, m := range prepared {
 		if err := r.swap("swap", m.prepared); err != nil {
@@ -290,7 +290,7 @@ func (r *run) swapAll(c *record, prepared []made) {
 	}
 }
 
-// undo restores the files of an item of which only one was replaced.
+// undo restores an item's old files after only one of them was replaced.
 func (r *run) undo(m made) error {
 	for i, path := range m.old.item.files() {
 		temp, err := r.prepareFile(r.at(path), m.old.files[i].Content)

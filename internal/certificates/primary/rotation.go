@@ -18,8 +18,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// IsDue reports whether a certificate must be renewed because ttl or less of its validity remains. A new certificate is
-// due only if asked is set: an administrator runs the rotation.
+// IsDue reports whether a certificate must be renewed, because at most ttl of its validity remains. asked is set if an
+// administrator runs the rotation. Only then can a new certificate be due.
 type IsDue func(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bool
 
 // Rotation renews certificates on a host. Dir, TTL, IsDue, Now, Kubelet and Say must be set.
@@ -50,8 +50,8 @@ type Rotation struct {
 
 // Result is the result of a rotation.
 type Result struct {
-	// Rotated has the files with new certificates. Missing has the files that do not exist. Restarted has the
-	// components that work after their restart.
+	// Rotated has the files with new certificates, Missing the files that do not exist, and Restarted the components
+	// that work after their restart.
 	Rotated   []string `json:"rotated,omitempty"`
 	Missing   []string `json:"missing,omitempty"`
 	Restarted []string `json:"restarted,omitempty"`
@@ -61,8 +61,8 @@ type Result struct {
 	Failed []string `json:"failed,omitempty"`
 }
 
-// TaskError returns the error of a host task that ran the rotation: it renewed no certificate although some were due,
-// or a component does not work after its restart. Other problems are only part of the result.
+// TaskError returns the error of a host task that ran the rotation. It is set if some certificates were due but none
+// was renewed, or if a component does not work after its restart. Other problems are only in the result.
 func (r Result) TaskError(err error) error {
 	why := strings.Join(r.Failed, "; ")
 	switch {
@@ -135,8 +135,8 @@ func (r *run) failForNow(err error) {
 	r.fail(err)
 }
 
-// Run renews the certificates that are due. If a part of the work fails, the result has the errors, and Run returns
-// [ErrFailed]. Any other error has ended the rotation early.
+// Run renews the certificates that are due. If a part of the work fails, Run continues, puts the errors into the result
+// and returns [ErrFailed]. Any other error means that the rotation ended early.
 func (of Rotation) Run(ctx context.Context) (Result, error) {
 	r := &run{Rotation: of, authorities: map[string]authority{}, manifests: map[string]preparedManifest{}}
 	err := r.withRotationLock(ctx, func() error {
@@ -181,7 +181,7 @@ func (r *run) withRotationLock(ctx context.Context, do func() error) error {
 func (r *run) withFileLocks(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // the files there fail one by one, later
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // the work on each file there fails later
 			continue
 		}
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// MaxPatience is the maximum time limit for a component to work again after its restart, even if its startup probe
-// allows more. It also limits the duration of a rotation: a rotation that is killed while it waits could not restore
+// MaxPatience is the longest time that a component may take to work again after its restart, even if its startup probe
+// allows more. It limits the duration of a rotation, because a rotation that is killed while it waits cannot restore
 // the old certificates.
 const MaxPatience = 11 * time.Minute
 
@@ -23,7 +23,7 @@ const (
 	defaultPatience = 5 * time.Minute
 	// startupMargin is the time in which a kubelet should notice the new manifest and end the old pod.
 	startupMargin = time.Minute
-	// pollInterval is the time between two checks. minAnswers is the number of checks in a row that must succeed.
+	// pollInterval is the time between two checks. minAnswers is the number of checks that must succeed in a row.
 	pollInterval = time.Second
 	minAnswers   = 3
 )
@@ -321,7 +321,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	return c, nil
 }
 
-// mend restores the old pair of each item of which only one file was replaced.
+// mend restores the old files of each item of which only one file was replaced.
 func (r *run) mend(c *record) error {
 	return r.withFileLocks(func() error {
 		for _, file := range c.Files {

@@ -39,9 +39,9 @@ func (begun *attempts) keep(name string, a *attempt) {
 	begun.of[name] = a
 }
 
-// resume sets the new content of an earlier attempt, and reports whether it has done so. It needs an attempt that has
-// written the first Secret, and other Secrets that are unchanged since. Without resume, each attempt would create
-// another CA, and clients that read only the first Secret would have to trust one CA after the other.
+// resume sets the new content of an earlier attempt, and reports whether it has done so. It does so if that attempt has
+// written the first Secret and the other Secrets are unchanged. Without resume, each attempt would create another CA,
+// and clients that read only the first Secret would have to trust one CA after the other.
 func (begun *attempts) resume(name string, all []stored) bool {
 	begun.mu.Lock()
 	defer begun.mu.Unlock()

@@ -42,8 +42,8 @@ func (r registry) ready(_ context.Context, held []stored, now time.Time) error {
 }
 
 // authority returns the cluster's CA. It returns an error unless the CA, or another CA in ca.crt, has signed the
-// certificate, and only for servers. Clients trust all CAs in ca.crt while the CA is being replaced. Without this
-// check, EKCO would sign a subject and names that any client with access to the Secret may have written.
+// certificate, and the certificate is only for servers. Clients trust all CAs in ca.crt while the CA is being replaced.
+// Without this check, any client with access to the Secret could write a subject and names that EKCO would sign.
 func (r registry) authority(held []stored, now time.Time) (certificates.Authority, error) {
 	ca, err := r.options.Authority(now)
 	if err != nil {
@@ -113,8 +113,8 @@ func (p kurlProxy) servers() servers {
 	}
 }
 
-// contour is the certificates of Contour and Envoy. Each trusts the other, because the same CA has signed both. The
-// CA's key is discarded.
+// contour is the certificates of Contour and Envoy. One CA has signed both, so that each trusts the other. The CA's key
+// is discarded.
 type contour struct{ options Options }
 
 func (c contour) secrets() []secretOf {

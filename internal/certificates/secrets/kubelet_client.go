@@ -13,7 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Client is the client certificate and key of API servers for kubelets, from files of a primary, with the CAs.
+// Client is the client certificate with which API servers authenticate to kubelets, its key and the CAs, from a
+// primary's files.
 type Client struct {
 	Certificate, Key certificates.File
 	CAs              []*x509.Certificate
@@ -42,8 +43,8 @@ func (c Client) pair() (leaf *x509.Certificate, pair tls.Certificate, err error)
 	return chain[0], tlsPair(chain, key), nil
 }
 
-// kubeletClient is a Secret with a copy of that pair, with which KOTS authenticates to kubelets. EKCO copies it from
-// the primary on which it runs, once the primary has a better one and a kubelet accepts it.
+// kubeletClient is a Secret with a copy of that pair, with which KOTS authenticates to kubelets. EKCO copies the pair
+// of the primary on which it runs, if that pair is better than the copy and a kubelet accepts it.
 type kubeletClient struct{ options Options }
 
 func (k kubeletClient) secrets() []secretOf {
@@ -71,7 +72,7 @@ func signed(certificate *x509.Certificate, by []*x509.Certificate) bool {
 	return slices.ContainsFunc(by, func(ca *x509.Certificate) bool { return certificates.SignedBy(certificate, ca) })
 }
 
-// ready returns an error unless a kubelet accepts the pair: EKCO must not copy a pair that the primary may soon replace
+// ready returns an error unless a kubelet accepts the pair: the primary may soon replace a pair that no kubelet accepts
 // by its old one.
 func (k kubeletClient) ready(ctx context.Context, _ []stored, _ time.Time) error {
 	client, err := k.options.Client()
@@ -88,7 +89,7 @@ func (k kubeletClient) ready(ctx context.Context, _ []stored, _ time.Time) error
 	return nil
 }
 
-// renew copies the files. It reads each only once, so that certificate and key belong together.
+// renew copies the files. It reads each file only once, so that certificate and key belong together.
 func (k kubeletClient) renew(held []stored, _ certificates.Renewal) error {
 	client, err := k.options.Client()
 	if err != nil {

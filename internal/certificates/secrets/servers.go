@@ -49,8 +49,8 @@ func (s *Store) Restarts(of journal.Subject) bool {
 	return known && b.servers().restart != restartNothing
 }
 
-// LoadsFirst reports whether some servers read a new certificate automatically. They must have done so before EKCO
-// restarts the other servers, because those trust only the new certificate.
+// LoadsFirst reports whether some servers read a new certificate automatically. EKCO waits for these before it restarts
+// the other servers, which then trust only the new certificate.
 func (s *Store) LoadsFirst(of journal.Subject) bool {
 	b, known := s.bundles[of.Name]
 	return known && b.servers().restart == restartDaemonSet
@@ -282,8 +282,8 @@ func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Tim
 	return err
 }
 
-// whyNotRolledOut returns the reason why the DaemonSet is not restarted on all nodes, or "". If a new pod is available,
-// it ignores pods on nodes that are not ready.
+// whyNotRolledOut returns the reason why the DaemonSet is not restarted on all nodes, or "". Once a new pod is
+// available, it ignores pods on nodes that are not ready.
 func (s *Store) whyNotRolledOut(ctx context.Context, of servers) (string, error) {
 	ref := of.daemons
 	read, found, err := kube.Find[appsv1.DaemonSet](ctx, s.objects, ref)

@@ -153,8 +153,8 @@ func (s *Store) read(ctx context.Context, of journal.Subject) (journal.Certifica
 	return s.facts(b, all), all, nil
 }
 
-// MostSkew is the maximum difference between the clocks of EKCO and the API server for checking certificates. The
-// validity of new certificates begins this time before their creation.
+// MostSkew is how far the clocks of EKCO and the API server may differ when certificates are checked. New certificates
+// are valid from this time before their creation.
 const MostSkew = certificates.Back
 
 // Clock returns an error if the clocks of EKCO and the API server differ by more than [MostSkew]: then EKCO does not
@@ -294,8 +294,8 @@ func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 // Due reports whether certificates must be renewed, and why.
 type Due func(facts journal.CertificateFacts) (why string, due bool)
 
-// WhyNotRenewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
-// together.
+// WhyNotRenewed returns a text about the certificates that are not renewed yet, or "". They are renewed if none is due
+// and they belong together.
 func (s *Store) WhyNotRenewed(ctx context.Context, of journal.Subject, due Due) (facts journal.CertificateFacts, lacks string, err error) {
 	facts, all, err := s.read(ctx, of)
 	switch {
@@ -312,8 +312,8 @@ func (s *Store) WhyNotRenewed(ctx context.Context, of journal.Subject, due Due) 
 	return facts, s.bundles[of.Name].inconsistency(all), nil
 }
 
-// Renew writes new certificates into the Secrets, each only if the Secret has not changed since it was read. It
-// changes nothing if they are renewed already, or are not EKCO's to renew.
+// Renew writes new certificates into the Secrets, each only if the Secret has not changed since it was read. It changes
+// nothing if the certificates are renewed already, or if EKCO must not renew them.
 func (s *Store) Renew(ctx context.Context, of journal.Subject, due Due) (journal.CertificateFacts, error) {
 	facts, all, err := s.read(ctx, of)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The usages that kubelets request: new ones from 1.27 on, for keys that are not RSA; old ones otherwise.
+// The usages that kubelets request. Kubelets from 1.27 on request the new ones for keys that are not RSA.
 var (
 	NewUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 	OldUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}
@@ -42,8 +42,7 @@ func Template(node string, names ...string) *x509.CertificateRequest {
 	return template
 }
 
-// defaultKey is one key for all kubelets. A real kubelet generates one each time, which would only take time
-// here.
+// defaultKey is one key for all kubelets, to save time. A real kubelet creates a key for each request.
 var defaultKey = sync.OnceValue(func() crypto.Signer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

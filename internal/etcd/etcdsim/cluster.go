@@ -62,7 +62,7 @@ func (c *Cluster) hasQuorum() bool {
 	return live > voters/2
 }
 
-// voters counts voters, and live ones. It expects mu to be held.
+// voters counts the voters, and the live voters. It expects mu to be held.
 func (c *Cluster) voters() (voters, live int) {
 	for _, m := range c.members {
 		if m.Learner {

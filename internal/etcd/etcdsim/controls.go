@@ -14,8 +14,7 @@ func (c *Cluster) Add(name, ip string) etcd.Member { return c.add(name, ip, fals
 // AddLearner adds a live learner.
 func (c *Cluster) AddLearner(name, ip string) etcd.Member { return c.add(name, ip, true) }
 
-// AddUnstarted adds a voter that has never started, as between a node's registration and its first start: it
-// has neither name nor client URL.
+// AddUnstarted adds a voter that is registered but has never started. It has neither name nor client URL.
 func (c *Cluster) AddUnstarted(ip string) etcd.Member {
 	added := c.add("", ip, false)
 	added.ClientURLs = nil
@@ -28,8 +27,7 @@ func (c *Cluster) add(name, ip string, learner bool) etcd.Member {
 	defer c.mu.Unlock()
 	c.ids++
 	added := &member{Member: etcd.Member{
-		// Like etcd's ids, which are hashes, these are spread out: the product with an odd number is different
-		// for each.
+		// Spread the ids out like etcd's, which are hashes. Multiplying by an odd number keeps them different.
 		ID: etcd.ID(c.ids * 0x9e3779b97f4a7c15), Name: name, Learner: learner,
 		PeerURLs:   []string{"https://" + net.JoinHostPort(ip, "2380")},
 		ClientURLs: []string{"https://" + net.JoinHostPort(ip, "2379")},

@@ -313,7 +313,7 @@ func (c *Cluster) ended(name string) {
 	delete(c.under, name)
 }
 
-// bad records the time at which a pod can no longer succeed, unless the pod has been removed.
+// bad records the time from which a pod can no longer succeed, unless the pod has been removed.
 func (c *Cluster) bad(name string) {
 	c.mu.Lock()
 	if c.badSince[name].IsZero() {

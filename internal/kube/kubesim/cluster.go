@@ -34,7 +34,7 @@ type Cluster struct {
 	kubeadm kubeadmState
 	events  []RecordedEvent
 	changed chan struct{}
-	// clockAhead is the difference of the API server's clock to time.Now.
+	// clockAhead is how far the API server's clock is ahead of time.Now.
 	clockAhead time.Duration
 }
 

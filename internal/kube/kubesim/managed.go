@@ -10,8 +10,8 @@ import (
 // otherManager is the field manager of other clients.
 const otherManager = "kubectl"
 
-// setOwners sets which manager last changed each field of the spec. As on a real API server, a field whose value stays
-// the same keeps its manager.
+// setOwners sets the manager that last changed each field of the spec. As on a real API server, a field whose value
+// stays the same keeps its manager.
 func setOwners(meta, before map[string]any, spec any, manager string) {
 	is, _ := spec.(map[string]any)
 	was, _ := before["spec"].(map[string]any)

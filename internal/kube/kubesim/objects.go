@@ -76,8 +76,8 @@ func (o *Objects) Object(ref kube.Ref) map[string]any {
 	return o.content(ref)
 }
 
-// Look calls look with an object, or nil if it does not exist. look must not change or keep it. It saves the
-// copy that Object makes.
+// Look calls look with the object, or nil if it does not exist. look must neither change nor keep the object, which,
+// unlike that of Object, is no copy.
 func (o *Objects) Look(ref kube.Ref, look func(object map[string]any)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

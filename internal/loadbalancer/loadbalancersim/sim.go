@@ -36,11 +36,12 @@ type Fleet struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
-	// silent are addresses without an API server. owners has the node whose API server answers at an address; at other
-	// addresses, an API server answers whose certificate has no node name.
+	// silent are addresses without an API server. owners has, by address, the node whose API server answers there. At
+	// all other addresses, an API server answers whose certificate has no node name.
 	silent []string
 	owners map[string]string
-	// poison is an address that cuts off a node whose HAProxy or kubelet uses it; cut is then called.
+	// poison is an address that cuts off a node whose HAProxy or kubelet uses it. cut is called when that happens or
+	// ends.
 	poison string
 	cut    func(node string, cut bool)
 }

@@ -24,7 +24,7 @@ type Both struct {
 	Releases map[string]string
 
 	mu sync.Mutex
-	// pod is the name of the pod of standalone MinIO, or empty. pods counts all pods of it so far.
+	// pod is the name of the pod of standalone MinIO, or empty. pods counts all its pods so far.
 	pod  string
 	pods int
 	// If stuck is set, no pod starts. If hangs is set, no pod ends. If rerolled is set, each new pod has another

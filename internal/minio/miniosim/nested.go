@@ -21,8 +21,7 @@ var (
 // MinIO. Only a search of the drives finds these objects.
 type nested map[string][]minio.Nested
 
-// Nest puts an object below another one on all drives of the highly available MinIO, or of
-// standalone MinIO.
+// Nest puts an object below another object on all drives of the highly available MinIO, or of standalone MinIO.
 func (m *MinIO) Nest(single bool, one minio.Nested) {
 	drives := []string{""}
 	if !single {
@@ -38,7 +37,7 @@ func (m *MinIO) Nest(single bool, one minio.Nested) {
 	}
 }
 
-// Unnest removes an object that is below another one.
+// Unnest removes an object that is below another object.
 func (m *MinIO) Unnest(one minio.Nested) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,10 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// OnlyIn returns the names of the buckets and versions that one store has and the other does not. It also returns a
-// version if the other store has only an older version with the same id, such as the old content of an object
-// without versions. If since is not zero, OnlyIn returns only versions that were modified at or after since, and no
-// buckets.
+// OnlyIn returns the names of the buckets and versions that one store has and the other lacks. A version is also
+// lacking if the other store has only an older version with the same id, such as the old content of an object without
+// versions. If since is not zero, OnlyIn returns only versions that were modified at or after since, and no buckets.
 func OnlyIn(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
 }
@@ -99,9 +98,9 @@ func (p *pair) has(v s3.Version) bool {
 	})
 }
 
-// isCopyOf reports whether v, a version on store one, is a copy of one of the originals on store other, made without
-// version ids. A copy has the content of its original. If the original has its own id, the copy must not have more
-// attributes, and an empty copy must have the same attributes, because all empty objects have the same content.
+// isCopyOf reports whether v, a version on store one, is a copy, made without version ids, of one of the originals on
+// store other. A copy has the content of its original. If the original has an id of its own, the copy must not have
+// more attributes. An empty copy must then have the same attributes, because all empty objects have the same content.
 func isCopyOf(ctx context.Context, one, other s3.Source, bucket string, originals []s3.Version, v s3.Version) (bool, error) {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
 		return false, nil

@@ -60,7 +60,7 @@ type CompareOptions struct {
 	// Removed is as in [Options]: an object that a sync pass keeps on the target is not a difference.
 	Removed Removed
 	// With OnlyAttributes, only versions with the same content and different attributes are differences. With SameTime,
-	// the times of modification must also be the same, which leaves out versions that were written again.
+	// the times of modification must also be the same, so that versions that were written again do not count.
 	OnlyAttributes, SameTime bool
 }
 

@@ -1,8 +1,8 @@
-// Package replica makes one object store, the target, equal to another store that is in use, the source. [Pass] makes
-// a sync pass: it copies missing versions, changes versions that differ, and removes versions that the source does
-// not have. [Compare] compares in the same way but changes nothing. Both go through the keys of both stores in order,
-// so they do not repeat earlier work of any process. An interrupted pass can be started again. It is faster from
-// the [Position] that it had reached.
+// Package replica makes one object store, the target, equal to another store that is in use, the source. [Pass] makes a
+// sync pass: it copies missing versions, changes versions that differ, and removes versions that the source does not
+// have. [Compare] compares in the same way but changes nothing. Both compare the stores key by key, so they do not
+// repeat earlier work of any process. An interrupted pass can be started again, and is faster from the [Position] that
+// it had reached.
 //
 // Some settings of buckets are active, such as lifecycle, notification, a default retention and suspended versioning:
 // they would disturb the copy. [Prepare] leaves them out, and [Settle] sets them at the end.

@@ -256,7 +256,7 @@ func (r *run) findChanges(ctx context.Context, t *task) (err error) {
 	return err
 }
 
-// errPanicked stops the other workers when one panics.
+// errPanicked stops the other workers when a worker panics.
 var errPanicked = errors.New("a part of the copy panicked")
 
 // worker runs tasks until there are no more. After a failure it only discards tasks, so that no sender blocks.

@@ -39,7 +39,7 @@ func (i Item) String() string {
 }
 
 // mustStay reports whether a version stays on the target although the source does not have it. A copy of a source's
-// version need not stay, nor a delete marker without other versions, because lifecycle rules remove such markers.
+// version need not stay. Nor does a delete marker without other versions, because lifecycle rules remove such markers.
 func (r Removed) mustStay(ctx context.Context, source, target s3.Source, p *pair, v s3.Version) (bool, error) {
 	hides := len(p.source) > 0 || slices.ContainsFunc(p.target, func(v s3.Version) bool { return !v.DeleteMarker })
 	if r == nil || !hides || r(p.bucket, v) {

@@ -75,7 +75,7 @@ func (s *sample) check(ctx context.Context, source, target s3.Source, report *Re
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case errors.Is(err, s3.ErrGone), errors.Is(err, s3.ErrUnreadable): // gone: since it was compared
+		case errors.Is(err, s3.ErrGone), errors.Is(err, s3.ErrUnreadable): // the version was removed after it was compared, or cannot be read
 		case err != nil:
 			errs = append(errs, err)
 		default:

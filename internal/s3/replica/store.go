@@ -46,8 +46,8 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 }
 
 // isRewritten reports whether the target has the version with the same ETag. A server refuses to store such a version
-// again, so EKCO must remove the old version first. The old version may be the only readable copy, so before that,
-// EKCO reads the source's content to its end.
+// again, so EKCO must first remove the old version. Before that, it reads the source's content to its end, because the
+// old version may be the only readable copy.
 func (c *change) isRewritten() bool { return c.old != nil && c.old.ETag == c.version.ETag }
 
 // readAll reads the content of a version on the source to its end.

@@ -26,10 +26,10 @@ type tracker struct {
 // progress is the progress of a bucket. The tracker's mutex guards it.
 type progress struct {
 	bucket string
-	// memory limits the memory of open: one large object can take longer than thousands of objects after it.
+	// memory limits the memory of open: one large object can take longer than thousands of objects that follow it.
 	memory *memoryLimit
-	// open are the objects after the position; some of them are done. first is the number of the first of them, and
-	// key is the key of the last object before it.
+	// open are the objects after the position, of which some are done. first is the number of the first of them. key is
+	// the key of the last object before that.
 	open  []openObject
 	first int
 	key   string

@@ -167,7 +167,7 @@ func (s *Store) id(name string) string {
 	return fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.ids)
 }
 
-// insert puts a version in its place by time, and replaces one with the same id.
+// insert puts a version in its place by time, and replaces a version with the same id.
 func (b *bucket) insert(one stored) {
 	b.remove(one.Key, one.ID)
 	versions := slices.Concat(b.objects[one.Key], []stored{one})
@@ -185,8 +185,8 @@ func (b *bucket) remove(key, id string) (removed bool) {
 	return removed
 }
 
-// Dump describes everything in the store, to compare it with another one. Times are in
-// milliseconds, as servers report them.
+// Dump describes everything in the store, for a comparison with another store. Times are in milliseconds, as servers
+// report them.
 func (s *Store) Dump() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,7 +81,7 @@ func (s *Store) Put(ctx context.Context, name string, v s3.Version, old *s3.Vers
 	})
 }
 
-// put stores a version. It refuses if given is set and the version with that id has the same ETag already, and if it
+// put stores a version. It refuses if given is set and the version with that id already has the same ETag, or if it
 // would replace a null version other than old. It expects mu to be held.
 func (s *Store) put(name string, one stored, old *s3.Version, given bool) (bool, error) {
 	there, err := s.version(name, one.Version)

@@ -134,7 +134,7 @@ func (s *Systemd) serve(t *testing.T, conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	if err := admit(in, conn); err != nil {
-		return // it changed its mind
+		return // the client closed the connection
 	}
 	for {
 		call, err := dbus.DecodeMessage(in)

@@ -25,7 +25,7 @@ type chain struct {
 	entries []layout.Entry
 }
 
-// indexBlock is an index block as it must be.
+// indexBlock is a block that the index must have.
 type indexBlock struct {
 	number uint64
 	bytes  []byte

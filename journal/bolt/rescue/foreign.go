@@ -136,9 +136,9 @@ func FindNeighbourFiles(path string) NeighbourFiles {
 // errOverwritten is the error for a journal whose whole content was overwritten.
 var errOverwritten = errors.New("nothing of the journal is left in it")
 
-// ClassifyError converts the error of a verification, using the files next to the journal. If these files show that
-// there was a journal, a file without content is a damaged journal. If own is set, so that only EKCO uses the path,
-// that is also true for a file with other content. Otherwise the file is not a journal, and the error names it.
+// ClassifyError converts the error of a verification, using the files next to the journal. If these show that there was
+// a journal, a file without content is a damaged journal. So is a file with other content if own is set, so that only
+// EKCO uses the path. Otherwise the file is not a journal, and the error names it.
 func (s NeighbourFiles) ClassifyError(path string, own bool, err error) error {
 	switch {
 	case errors.Is(err, ErrBlank) && s.traces:

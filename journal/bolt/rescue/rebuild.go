@@ -21,7 +21,7 @@ import (
 // batchEvents is how many events one transaction of a rebuilder writes.
 const batchEvents = 4096
 
-// rebuilder writes a new journal from the records of a damaged one.
+// rebuilder writes a new journal from the records of a damaged journal.
 type rebuilder struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
@@ -114,7 +114,7 @@ func (r *rebuilder) read(lines io.Reader) error {
 	}
 }
 
-// line handles one line of a scavenger. It returns false if the line is the last one or invalid.
+// line handles one line of a scavenger. It returns false for an invalid line and for the last line.
 func (r *rebuilder) line(letter byte, content []byte) (more bool, err error) {
 	switch letter {
 	case lineIdentity:

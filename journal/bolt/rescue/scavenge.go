@@ -25,7 +25,7 @@ const (
 
 // scavenged is the content of the last line. A scavenger that did not finish does not write it.
 type scavenged struct {
-	// LostAtLeast is how many events existed at least after the last record that the scavenger wrote.
+	// LostAtLeast is how many events certainly followed the last record that the scavenger wrote.
 	LostAtLeast uint64 `json:"lost_at_least"`
 }
 
@@ -243,7 +243,7 @@ func (s *scavenger) find(end layout.Head) ([]byte, layout.Head, error) {
 	return nil, end, damaged("no record follows event %d", end.Seq)
 }
 
-// writeIdentity writes the journal's identity. It prefers one with the UID of a cluster, since that is the newer one.
+// writeIdentity writes the journal's identity. It prefers an identity with the UID of a cluster, since that is newer.
 func (s *scavenger) writeIdentity() error {
 	if len(s.identities) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// Import imports from r. It first stores the whole export next to the journal, because it checks all of it before it
-// writes an event.
+// Import imports from r. It first stores the whole export next to the journal, to check all of it before it writes an
+// event.
 func Import(ctx context.Context, store *bolt.Store, from string, r io.Reader) (imported journal.JournalImported, err error) {
 	err = store.WithTempDir(func(path string) error {
 		if err := spool(path, r); err != nil {

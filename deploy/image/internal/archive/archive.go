@@ -28,8 +28,8 @@ type manifest interface {
 	RawManifest() ([]byte, error)
 }
 
-// OfImage returns an archive of one image with its full name. It also has the files for Docker without containerd's
-// image store, which does not read OCI layouts.
+// OfImage returns an archive of one image with its full name. It also has the files that Docker needs without
+// containerd's image store, because that Docker does not read OCI layouts.
 func OfImage(name string, image v1.Image) (*Archive, error) {
 	a := &Archive{name: name, files: map[string][]byte{}}
 	if err := a.image(image); err != nil {

@@ -53,7 +53,8 @@ func (t Tree) mkdirs(dir string) {
 	}
 }
 
-// Without returns the tree without directories that below also has: a layer need not repeat those of lower layers.
+// Without returns the tree without the directories that the tree below also has: a layer need not repeat those of lower
+// layers.
 func (t Tree) Without(below Tree) Tree {
 	rest := maps.Clone(t)
 	maps.DeleteFunc(rest, func(name string, file File) bool {

@@ -42,7 +42,7 @@ func Build(ctx context.Context, source Source) (Program, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "ekco")
 	stamps := fmt.Sprintf("-s -w -X %s/internal/version.version=%s -X %s/internal/version.gitSHA=%s", main, source.Version, main, source.Commit)
-	// -buildvcs=false makes a commit build the same program without git, too. The other flags are those of the
+	// -buildvcs=false: a commit builds the same program without git. The other flags are those of the
 	// Makefile, so that the build uses packages in Go's cache.
 	if _, err := source.goTool(ctx, "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-ldflags", stamps, "-o", file, "./cmd/ekco"); err != nil {
 		return Program{}, err

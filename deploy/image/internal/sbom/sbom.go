@@ -47,7 +47,7 @@ func Write(c Contents) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The namespace must be another for every other document.
+	// Each document must have a namespace of its own.
 	sum := sha256.Sum256(content)
 	doc.Namespace = fmt.Sprintf("https://github.com/replicatedhq/ekco/sbom/%s/%s/%x", c.Version, c.Architecture, sum[:16])
 	content, err = json.MarshalIndent(doc, "", " ")
@@ -59,7 +59,7 @@ func (d *document) add(from, kind string, thing item) {
 	d.Relationships = append(d.Relationships, relationship{From: from, Type: kind, To: thing.ID})
 }
 
-// undetermined is an item of which neither licence nor copyright was looked into.
+// undetermined is an item whose licence and copyright were not examined.
 func undetermined(id, name, version, purpose string) item {
 	return item{
 		ID: id, Name: name, Version: version, Purpose: purpose,
@@ -103,8 +103,7 @@ func (c Contents) module(m program.Module, locator string) item {
 	return i
 }
 
-// goURL is a package URL: a module's namespace is in lower case there, its
-// version escaped.
+// goURL returns the package URL of a module, with the path in lower case and the version escaped.
 func goURL(m program.Module) string {
 	return "pkg:golang/" + strings.ToLower(m.Path) + "@" + url.QueryEscape(m.Version)
 }

@@ -1,6 +1,6 @@
 package sbom
 
-// What is used of SPDX 2.3, with its names.
+// These types are the part of SPDX 2.3 that is used, with its names.
 
 const noAssertion = "NOASSERTION"
 

@@ -27,8 +27,8 @@ type Kubelet struct {
 	*Host
 	// Down makes the kubelet do nothing.
 	Down bool
-	// Refuses says why a component that has loaded the certificates with these fingerprints
-	// does not answer, or "".
+	// Refuses returns the reason why a component does not answer, or "". loaded has the fingerprints of the
+	// certificates that the component has loaded.
 	Refuses func(component string, loaded []string) string
 
 	mu    sync.Mutex

@@ -52,7 +52,7 @@ func ReadSnapshotHead(get func(key []byte) []byte) (described SnapshotHead, err 
 	return described, Unseal("snapshot", stored, &described)
 }
 
-// PutSnapshot stores a snapshot in place of the old one.
+// PutSnapshot stores a snapshot in place of the old snapshot.
 func PutSnapshot(bucket *bbolt.Bucket, snapshot journal.Snapshot) error {
 	if err := bucket.Put(snapshotStateKey, snapshot.State); err != nil {
 		return err

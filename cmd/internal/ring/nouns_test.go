@@ -12,7 +12,7 @@ import (
 )
 
 // ofCapabilities are words of what EKCO can do, which its engines do not know.
-var ofCapabilities = regexp.MustCompile(`(?i)node|pod|purge|ceph|osd|etcd|rook|kubeadm|minio|prometheus|alertmanager|monitoring|envoy|contour|load.?balancer|haproxy|csr|kubelet|certificate|kotsadm|rqlite|statefulset|replicas`)
+var ofCapabilities = regexp.MustCompile(`(?i)node|pod|purge|ceph|osd|etcd|rook|kubeadm|minio|prometheus|alertmanager|monitoring|envoy|contour|load.?balancer|haproxy|csr|kubelet|certificate|kotsadm|rqlite|statefulset|replicas|webhook`)
 
 // engines are the folders of the engines, with the words that each may say all the same.
 var engines = map[string][]string{

@@ -89,7 +89,7 @@ func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 	})
 }
 
-// sweepWhere removes the unattended pods for which which returns a reason.
+// sweepWhere removes the unattended pods that which has a reason for.
 func (t *Tasks) sweepWhere(ctx context.Context, which func(*corev1.Pod) (why string, err error)) error {
 	pods, err := t.pods(ctx)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestNothingIsRegisteredUntilTheServerIsReached(t *testing.T) {
 			"Service kurl/ekco has no address; delete it (kubectl -n kurl delete service ekco)",
 		},
 		"no route": {
-			func(c *cluster) { c.unreachable = errors.New("no route to host") }, func(c *cluster) { c.unreachable = nil }, "no route to host",
+			func(c *cluster) { c.unreachable.Store(true) }, func(c *cluster) { c.unreachable.Store(false) }, "no route to host",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,12 +248,13 @@ func TestOtherSettingsDuringAnAction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
 				c := newCluster(w)
-				c.unreachable = errors.New("no route to host")
+				c.unreachable.Store(true)
 				c.request(nil)
 				running := c.Start(c.config())
 				c.Pass(time.Second)
 				running.Halt()
-				c.unreachable, c.settings = nil, other
+				c.unreachable.Store(false)
+				c.settings = other
 				c.RunToEnd(c.config())
 				if w.LastLine() != "ended done" {
 					w.T.Errorf("the action: %q", w.Story())

@@ -3,9 +3,11 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +56,8 @@ type cluster struct {
 	begins *webhook.Certificate
 	// made is the number of certificates that EKCO has created.
 	made int
-	// unreachable, if set, is why the server cannot be reached through the Service.
-	unreachable error
+	// unreachable is set while the server cannot be reached through the Service.
+	unreachable atomic.Bool
 	// log has what happens to the server and to the objects, in order. problems are violations of the order.
 	log, problems []string
 	// reached has the fingerprints with which the server was reached; known has the registered webhooks.
@@ -207,8 +209,8 @@ func (c *cluster) webhooks(fuse *actionstest.Fuse) *Webhooks {
 			switch {
 			case service.Spec.ClusterIP == "":
 				return webhook.Reach(ctx, service, certificate)
-			case c.unreachable != nil:
-				return c.unreachable
+			case c.unreachable.Load():
+				return errors.New("no route to host")
 			case serves.Serving() != certificate.Fingerprint:
 				return fmt.Errorf("the server has certificate %q", serves.Serving())
 			}

@@ -104,7 +104,7 @@ load world
 @test "the installer may be read from standard input" {
 	# As in "curl https://kurl.sh/ID | sudo bash": what ctr reads, bash does not.
 	run bash <<-END
-		installer.sh install || exit 7
+		EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1 PRIVATE_ADDRESS=10.0.0.1 installer.sh install || exit 7
 		exit 5
 	END
 	[ "$status" -eq 5 ] || fails "exit code $status"

@@ -86,6 +86,11 @@ bootstraps() { run env "$@" installer.sh call ekco_bootstrap_internal_lb; }
 	[ "$status" -ne 0 ]
 }
 
+@test "a wait ends when its time is over, however few attempts that was" {
+	run timeout 30 env KURL_STEP=0 KURL_SLEEP=0.2 installer.sh call ekco_until 1 false
+	[ "$status" -eq 1 ] || fails "exit code $status"
+}
+
 @test "without network access a missing image of HAProxy is reported before the manifest is written" {
 	bootstrapped
 	sed -i 's/haproxy:3.4.2/haproxy:2.9.1/' "$EKCO_HOST_ETC/$manifest"
